@@ -1,0 +1,78 @@
+# `make` lists the targets. Each one first sees to .venv (scripts/setup.sh), which takes minutes on
+# a fresh checkout and milliseconds afterwards. PYTHON=... chooses the interpreter.
+
+SHELL := /bin/bash
+PY := .venv/bin/python
+PYTHON ?=
+export PYTHON
+
+# Two test workers on one BLAS thread each: more threads than cores makes small solves slower.
+THREADS := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
+# Compiled code of test runs stays inside the checkout; `make clean` or another CACHE starts afresh.
+CACHE ?= $(CURDIR)/.cache
+TEST_ENV = $(THREADS) MPLBACKEND=Agg NUMBA_CACHE_DIR="$(CACHE)/numba" \
+	PYTENSOR_FLAGS="$${PYTENSOR_FLAGS:+$$PYTENSOR_FLAGS,}base_compiledir='$(CACHE)/pytensor'"
+WORKERS ?= 2
+PYTEST_ARGS ?=
+
+.DEFAULT_GOAL := help
+.NOTPARALLEL:
+.PHONY: help setup base-env test-env dev-env demo test test-slow lint format types docs notebooks clean
+
+help: ## list the targets
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1|/' \
+		| while IFS='|' read -r name text; do printf '%-14s %s\n' "$$name" "$$text"; done
+
+setup: dev-env ## create .venv with everything a contributor needs
+
+base-env:
+	@scripts/setup.sh base
+
+test-env:
+	@scripts/setup.sh test
+
+dev-env:
+	@scripts/setup.sh dev
+
+demo: base-env ## run the scripts in demo/; what they draw goes to demo/output
+	@shopt -s nullglob; scripts=(demo/*.py); \
+	if [ $${#scripts[@]} -eq 0 ]; then echo "make demo: demo/ holds no scripts" >&2; exit 1; fi; \
+	for script in "$${scripts[@]}"; do \
+		MPLBACKEND=Agg $(PY) "$$script" || exit $$?; \
+	done
+
+test: test-env ## run the tests, without the slow ones
+	@$(TEST_ENV) $(PY) -m pytest -n $(WORKERS) -m "not slow" $(PYTEST_ARGS)
+
+test-slow: test-env ## run the long sampling tests only
+	@$(TEST_ENV) $(PY) -m pytest -m slow $(PYTEST_ARGS)
+
+lint: dev-env ## ruff: rules and format
+	@$(PY) -m ruff check .
+	@$(PY) -m ruff format --check .
+
+format: dev-env ## let ruff rewrite what it can
+	@$(PY) -m ruff check --fix .
+	@$(PY) -m ruff format .
+
+types: dev-env ## mypy on the package
+	@$(PY) -m mypy
+
+docs: dev-env ## build docs/_build/html; a warning is an error
+	@rm -rf docs/_build docs/api
+	@$(PY) -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
+notebooks: dev-env ## execute the notebooks in place; a .py beside one is its source
+	@shopt -s nullglob; \
+	for source in notebooks/*.py; do $(PY) -m jupytext --quiet --to ipynb "$$source" || exit $$?; done; \
+	books=(notebooks/*.ipynb); \
+	if [ $${#books[@]} -eq 0 ]; then echo "make notebooks: notebooks/ is empty" >&2; exit 1; fi; \
+	for book in "$${books[@]}"; do \
+		echo "$$book"; \
+		$(THREADS) $(PY) -c "from nbclient.cli import main; main()" --inplace "$$book" || exit $$?; \
+	done
+
+clean: ## remove caches and built files; .venv stays
+	@rm -rf .cache .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist docs/_build docs/api
+	@find pymc_bsvm tests demo docs benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

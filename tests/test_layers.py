@@ -1,0 +1,131 @@
+"""The order of the layers, read off the import statements."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+import pymc_bsvm
+
+PACKAGE = "pymc_bsvm"
+ROOT = Path(pymc_bsvm.__file__).parent
+
+# A module imports from its own line and from the lines above it, nothing else.
+LAYERS = (
+    ("_validation",),
+    ("losses",),
+    ("solvers",),
+    ("symbolic", "ops"),
+    ("distributions",),
+    ("evidence",),
+    ("gp",),
+    ("inference",),
+    ("reporting",),
+    ("estimators",),
+    ("datasets",),
+)
+RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
+
+GRAPH_LIBRARIES = ("arviz", "pymc", "pytensor", "sklearn")
+WITHOUT_A_GRAPH = ("_validation", "losses", "solvers")
+
+
+def imported(source: str) -> Iterator[tuple[int, str]]:
+    """Yield the line and the dotted name of all imports, also those inside functions."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield node.lineno, alias.name
+        elif isinstance(node, ast.ImportFrom):
+            start = "." * node.level + (node.module or "")
+            for alias in node.names:
+                yield node.lineno, f"{start}.{alias.name}"
+
+
+def forbidden(layer: str, name: str) -> str | None:
+    """Say why a module of ``layer`` may not import ``name``, None if it may."""
+    if name.startswith("."):
+        return "relative imports hide the layer"
+    top, _, rest = name.partition(".")
+    if top == PACKAGE:
+        target = rest.split(".")[0]
+        if target not in RANK:
+            return "import it from the module that defines it"
+        if RANK[target] > RANK[layer]:
+            return f"{target} is below {layer}"
+        return None
+    # arviz_base, arviz_plots and arviz_stats are ArviZ; pymc_extras is PyMC.
+    family = top.split("_")[0]
+    if family in GRAPH_LIBRARIES and layer in WITHOUT_A_GRAPH:
+        return f"{layer} must work without {family}"
+    if family == "sklearn" and layer != "estimators":
+        return "scikit-learn is an extra of the estimators"
+    return None
+
+
+def violations(layer: str, source: str) -> list[str]:
+    """Return one line for each import that breaks the order."""
+    if layer not in RANK:
+        return [f"{layer} belongs to no layer: name its place in LAYERS"]
+    return [
+        f"line {line}: {name}: {reason}"
+        for line, name in imported(source)
+        if (reason := forbidden(layer, name))
+    ]
+
+
+def modules() -> list[str]:
+    """Return the package's files except the top ``__init__``, which exports from all layers."""
+    paths = (path.relative_to(ROOT) for path in ROOT.rglob("*.py"))
+    return sorted(str(path) for path in paths if str(path) != "__init__.py")
+
+
+@pytest.mark.parametrize("module", modules())
+def test_module_imports_only_from_layers_above(module):
+    layer = Path(module).parts[0].removesuffix(".py")
+    assert violations(layer, (ROOT / module).read_text(encoding="utf-8")) == []
+
+
+@pytest.mark.parametrize(
+    ("layer", "source"),
+    [
+        ("losses", "from pymc_bsvm.solvers import solve_dual"),
+        ("losses", "import pymc_bsvm.gp"),
+        ("losses", "from pymc_bsvm import ops"),
+        ("losses", "def f():\n    from pymc_bsvm.symbolic import logp"),
+        ("losses", "if TYPE_CHECKING:\n    import pytensor.tensor as pt"),
+        ("losses", "from arviz_base import from_dict"),
+        ("solvers", "import numpy, pymc"),
+        ("solvers", "from pymc_extras import fit"),
+        ("solvers", "from .newton import step"),
+        ("gp", "from pymc_bsvm import SILF"),
+        ("gp", "import pymc_bsvm"),
+        ("gp", "from sklearn.svm import SVR"),
+        ("datasets", "import sklearn.datasets"),
+        ("_validation", "from pymc_bsvm.losses import SILF"),
+        ("helpers", "import numpy"),
+    ],
+)
+def test_checker_reports_a_violation(layer, source):
+    assert len(violations(layer, source)) == 1
+
+
+@pytest.mark.parametrize(
+    ("layer", "source"),
+    [
+        ("losses", "import numpy as np\nfrom scipy.special import erf\nimport numba"),
+        ("losses", "from pymc_bsvm.losses.base import Loss"),
+        ("losses", "from pymc_bsvm._validation import check_finite"),
+        ("ops", "import pytensor\nfrom pymc_bsvm.symbolic import logp"),
+        ("symbolic", "from pymc_bsvm import losses"),
+        ("gp", "import pymc as pm\nfrom pymc_bsvm.evidence import laplace"),
+        ("estimators", "from sklearn.base import BaseEstimator"),
+    ],
+)
+def test_checker_accepts_the_order(layer, source):
+    assert violations(layer, source) == []
+
+
+def test_checker_reads_files():
+    assert "losses/__init__.py" in [Path(module).as_posix() for module in modules()]
