@@ -1,0 +1,39 @@
+"""Bayesian support vector machines as a first-class citizen of PyMC.
+
+Likelihoods for PyMC models (`SILF`, `EpsilonInsensitive`, `Trigonometric`), the family of losses
+they come from (`losses`), and the simulated data of the papers (`datasets`). Names are imported
+when they are first used, so that importing the package is cheap.
+"""
+
+import importlib
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from pymc_bsvm import datasets, losses
+    from pymc_bsvm.distributions import SILF, EpsilonInsensitive, Trigonometric
+
+__version__ = version("pymc-bsvm")
+__all__ = ["SILF", "EpsilonInsensitive", "Trigonometric", "datasets", "losses"]
+
+_MODULES = {
+    "SILF": "distributions",
+    "EpsilonInsensitive": "distributions",
+    "Trigonometric": "distributions",
+    "datasets": "",
+    "losses": "",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import a public name on first use."""
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module = _MODULES[name]
+    if not module:
+        return importlib.import_module(f"{__name__}.{name}")
+    return getattr(importlib.import_module(f"{__name__}.{module}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*globals(), *__all__])

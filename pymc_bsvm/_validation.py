@@ -1,0 +1,117 @@
+"""Errors for bad input: what is wrong with the value seen, then what to do."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+__all__ = ["Interval", "as_parameter", "check_finite", "check_labels", "positive"]
+
+
+@dataclass(frozen=True)
+class Interval:
+    """The values a parameter may take; the same object serves numbers and symbols.
+
+    Parameters
+    ----------
+    low, high : float
+        Ends of the interval; an infinite end is never included.
+    includes_low, includes_high : bool
+        Whether a finite end belongs to the interval.
+    """
+
+    low: float = -math.inf
+    high: float = math.inf
+    includes_low: bool = False
+    includes_high: bool = False
+
+    def conditions(self, value: Any) -> list[Any]:
+        """Inequalities that hold inside, for an array or a symbolic ``value``."""
+        conditions = []
+        if math.isfinite(self.low):
+            conditions.append(value >= self.low if self.includes_low else value > self.low)
+        if math.isfinite(self.high):
+            conditions.append(value <= self.high if self.includes_high else value < self.high)
+        return conditions
+
+    def describe(self, name: str) -> str:
+        """Spell the interval out as an inequality, such as ``0 < beta <= 1``."""
+        text = name
+        if math.isfinite(self.low):
+            text = f"{self.low:g} {'<=' if self.includes_low else '<'} {text}"
+        if math.isfinite(self.high):
+            text = f"{text} {'<=' if self.includes_high else '<'} {self.high:g}"
+        return text if text != name else f"{name} finite"
+
+    def check(self, name: str, value: Any) -> None:
+        """Raise unless every element of the array ``value`` is finite and inside.
+
+        Raises
+        ------
+        ValueError
+            With the argument's name, the first offending value and the remedy.
+        """
+        array = np.asarray(value, dtype=float)
+        inside = np.isfinite(array)
+        for condition in self.conditions(array):
+            inside &= condition
+        if not inside.all():
+            seen = array[~inside].flat[0]
+            raise ValueError(
+                f"{name} must satisfy {self.describe(name)}, but {_where(array, inside)}{seen!s}. "
+                f"Pass a finite value with {self.describe(name)}."
+            )
+
+
+positive = Interval(low=0.0)
+
+
+def as_parameter(name: str, value: Any, domain: Interval) -> float:
+    """Return ``value`` as a float after checking that it is a real number in ``domain``."""
+    is_number = isinstance(value, numbers.Real) and not isinstance(value, bool | np.bool_)
+    if isinstance(value, np.ndarray) and value.ndim == 0 and value.dtype.kind in "iuf":
+        is_number = True
+    if not is_number:
+        raise TypeError(
+            f"{name} must be a real number, but got {value!r} of type {type(value).__name__}. "
+            f"Pass a float with {domain.describe(name)}."
+        )
+    domain.check(name, value)
+    return float(value)
+
+
+def check_finite(name: str, value: Any, remedy: str = "Remove or impute these rows first.") -> None:
+    """Raise ``ValueError`` unless every element of the array ``value`` is finite."""
+    array = np.asarray(value, dtype=float)
+    finite = np.isfinite(array)
+    if not finite.all():
+        raise ValueError(
+            f"{name} must be finite, but {_where(array, finite)}{array[~finite].flat[0]!s}. {remedy}"
+        )
+
+
+def check_labels(name: str, value: Any, labels: tuple[int, int], hint: Callable[..., str]) -> None:
+    """Raise ``ValueError`` unless every element of ``value`` is one of the two ``labels``.
+
+    ``hint(unique)`` gives the remedy for the sorted distinct values that were seen.
+    """
+    array = np.asarray(value)
+    known = np.isin(array, labels)
+    if not known.all():
+        raise ValueError(
+            f"{name} must hold the labels {labels[0]} and {labels[1]} only, "
+            f"but {_where(array, known)}{array[~known].flat[0]!s}. {hint(np.unique(array))}"
+        )
+
+
+def _where(array: np.ndarray, good: np.ndarray) -> str:
+    """Say where the first bad element of ``array`` stands, as the start of a clause."""
+    if array.ndim == 0:
+        return "it is "
+    index = tuple(int(i) for i in np.argwhere(~good)[0])
+    return f"element {index[0] if len(index) == 1 else index} is "

@@ -1,0 +1,73 @@
+"""The squared loss of Gaussian noise."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from pymc_bsvm._validation import positive
+from pymc_bsvm.losses.base import Formulas, RegressionLoss
+
+__all__ = ["Gaussian"]
+
+
+@dataclass(frozen=True)
+class Gaussian(RegressionLoss):
+    """The squared residual, ``r² / (2 sigma²)``; with it the model is Gaussian process regression.
+
+    Parameters
+    ----------
+    sigma : float
+        Standard deviation of the noise, in units of the target; positive.
+
+    References
+    ----------
+    [RW06]_, chapter 2.
+    """
+
+    sigma: float
+
+    domains = MappingProxyType({"sigma": positive})
+
+    @staticmethod
+    def formulas(xp: Any) -> Formulas:
+        """State the squared loss."""
+
+        def value(y: Any, f: Any, sigma: Any) -> Any:
+            return 0.5 * ((y - f) / sigma) * ((y - f) / sigma)
+
+        def derivative(y: Any, f: Any, sigma: Any) -> Any:
+            return -(y - f) / sigma / sigma
+
+        def curvature(y: Any, f: Any, sigma: Any) -> Any:
+            return 1.0 / (sigma * sigma) + 0.0 * (y - f)
+
+        def conjugate(y: Any, a: Any, sigma: Any) -> Any:
+            return 0.5 * (sigma * a) * (sigma * a) - a * y
+
+        def dual_domain(y: Any, sigma: Any) -> tuple[Any, Any]:
+            return -math.inf, math.inf
+
+        def log_normalizer(sigma: Any) -> Any:
+            return xp.log(sigma) + 0.5 * math.log(2.0 * math.pi)
+
+        return Formulas(value, derivative, curvature, conjugate, dual_domain, log_normalizer)
+
+    @staticmethod
+    def envelope_parameters(h: Any, sigma: Any) -> tuple[Any, ...]:
+        """Return the parameter of the Moreau envelope, which has h more of variance."""
+        return ((sigma * sigma + h) ** 0.5,)
+
+    @staticmethod
+    def stiffness(sigma: Any) -> Any:
+        """Return the curvature."""
+        return 1.0 / (sigma * sigma)
+
+    def variance(self) -> float:
+        """Return the variance of the noise."""
+        return self.sigma**2
+
+
+Gaussian.envelope_type = Gaussian

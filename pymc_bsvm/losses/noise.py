@@ -1,0 +1,65 @@
+"""Losses of the residual that are the negative logarithm of a noise density."""
+
+from __future__ import annotations
+
+import functools
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pymc_bsvm.losses import numpy_language
+from pymc_bsvm.losses.base import Array, RegressionLoss
+
+__all__ = ["NoiseFormulas", "NoiseLoss", "noise_formulas"]
+
+
+class NoiseFormulas(NamedTuple):
+    """The noise density ``exp(-l) / Z`` of a loss in one array language."""
+
+    variance: Callable[..., Any]
+    """``(*parameters)``: the variance."""
+    log_cdf: Callable[..., Any]
+    """``(r, *parameters)``: log P(noise <= r), precise in both tails."""
+    quantile: Callable[..., Any]
+    """``(u, *parameters)``: the value below which a share u of the noise lies."""
+
+
+class NoiseLoss(RegressionLoss):
+    """A regression loss whose noise has a closed-form distribution function."""
+
+    @staticmethod
+    @abstractmethod
+    def noise(xp: Any) -> NoiseFormulas:
+        """State the noise in the array language ``xp``."""
+
+    def variance(self) -> float:
+        """Return the variance of the noise."""
+        return float(noise_formulas(type(self)).variance(*self.parameters))
+
+    def log_cdf(self, r: ArrayLike) -> Array:
+        """Return the log probability that the noise is at most ``r``."""
+        r = np.asarray(r, dtype=float)
+        return np.asarray(noise_formulas(type(self)).log_cdf(r, *self.parameters))
+
+    def cdf(self, r: ArrayLike) -> Array:
+        """Return the probability that the noise is at most ``r``."""
+        return np.exp(self.log_cdf(r))
+
+    def quantile(self, u: ArrayLike) -> Array:
+        """Return the value below which a share ``u`` of the noise lies.
+
+        Uniform ``u`` give exact draws of the noise (appendix F of [Chu03]_).
+        """
+        u = np.asarray(u, dtype=float)
+        with np.errstate(divide="ignore"):
+            inside = np.asarray(noise_formulas(type(self)).quantile(u, *self.parameters))
+        return np.where((u >= 0) & (u <= 1), inside, np.nan)
+
+
+@functools.cache
+def noise_formulas(loss_type: type[NoiseLoss], xp: Any = numpy_language) -> NoiseFormulas:
+    """Return the noise of a loss in an array language, stating it only once."""
+    return NoiseFormulas(*map(xp.function, loss_type.noise(xp)))

@@ -1,0 +1,85 @@
+"""The trigonometric loss, a Bernoulli likelihood with a sine link."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from pymc_bsvm._validation import positive
+from pymc_bsvm.losses.base import ClassificationLoss, Formulas
+
+__all__ = ["Trigonometric"]
+
+_QUARTER = math.pi / 4
+_TINY = 1e-300  # keeps the branch that is not chosen finite, and with it symbolic derivatives
+
+
+@dataclass(frozen=True)
+class Trigonometric(ClassificationLoss):
+    r"""The loss whose class probabilities follow a sine: with ``z = y f / delta``,
+
+    .. math::
+
+        p(y \mid f) = \cos^2\bigl(\tfrac{\pi}{4} (1 - z)\bigr), \quad -1 < z < 1,
+
+    one for ``z >= 1`` and zero for ``z <= -1``. The loss is flat beyond the margin, so that
+    solutions are sparse, its normaliser is one, and it is infinite behind a wall at ``z = -1``.
+
+    Parameters
+    ----------
+    delta : float
+        Half width of the link, in units of f; positive. It scales with the kernel amplitude.
+
+    References
+    ----------
+    [Chu03]_, (5.7)-(5.11) and (5.29); [CKO03]_.
+    """  # noqa: D400
+
+    delta: float = 1.0
+
+    domains = MappingProxyType({"delta": positive})
+
+    @staticmethod
+    def formulas(xp: Any) -> Formulas:
+        """State the loss from its two ends: ``behind = 1 + z`` and ``ahead = 1 - z``."""
+
+        def value(y: Any, f: Any, delta: Any) -> Any:  # (5.9)
+            behind, ahead = (delta + y * f) / delta, (delta - y * f) / delta
+            near_wall = -2.0 * xp.log(xp.sin(_QUARTER * xp.clip(behind, _TINY, 1.0)))
+            sine = xp.sin(_QUARTER * xp.clip(ahead, 0.0, 1.0))
+            inside = xp.where(behind < 1.0, near_wall, -xp.log1p(-sine * sine))
+            return xp.where(behind > 0.0, inside, math.inf)
+
+        def slope(behind: Any, ahead: Any) -> Any:
+            near_wall = 1.0 / xp.tan(_QUARTER * xp.clip(behind, _TINY, 1.0))
+            gentle = xp.tan(_QUARTER * xp.clip(ahead, 0.0, 1.0))
+            inside = xp.where(behind < 1.0, near_wall, gentle)
+            return xp.where(behind > 0.0, inside, math.inf)
+
+        slope = xp.function(slope)
+
+        def derivative(y: Any, f: Any, delta: Any) -> Any:  # (5.10)
+            tangent = slope((delta + y * f) / delta, (delta - y * f) / delta)
+            return -y * (0.5 * math.pi) * tangent / delta
+
+        def curvature(y: Any, f: Any, delta: Any) -> Any:  # (5.11)
+            ahead = (delta - y * f) / delta
+            tangent = slope((delta + y * f) / delta, ahead)
+            bend = 0.125 * math.pi**2 * (1.0 + tangent * tangent) / delta / delta
+            return xp.where(ahead > 0.0, bend, 0.0)
+
+        def conjugate(y: Any, a: Any, delta: Any) -> Any:  # (5.29)
+            alpha = xp.maximum(y * a, 0.0) * delta
+            t = (2.0 / math.pi) * alpha
+            inside = alpha * ((4.0 / math.pi) * xp.arctan(t) - 1.0) - xp.log1p(t * t)
+            return xp.where(y * a >= 0.0, inside, math.inf)
+
+        def dual_domain(y: Any, delta: Any) -> tuple[Any, Any]:
+            return xp.where(y > 0.0, 0.0, -math.inf), xp.where(y > 0.0, math.inf, 0.0)
+
+        def log_normalizer(delta: Any) -> Any:
+            return 0.0 * delta
+
+        return Formulas(value, derivative, curvature, conjugate, dual_domain, log_normalizer)
