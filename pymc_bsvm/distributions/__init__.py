@@ -1,0 +1,7 @@
+"""The likelihoods as ordinary PyMC distributions."""
+
+from pymc_bsvm.distributions.epsilon_insensitive import EpsilonInsensitive
+from pymc_bsvm.distributions.silf import SILF
+from pymc_bsvm.distributions.trigonometric import Trigonometric
+
+__all__ = ["SILF", "EpsilonInsensitive", "Trigonometric"]

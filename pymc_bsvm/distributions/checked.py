@@ -1,0 +1,133 @@
+"""What the three distributions share: arguments are checked as early as their values are known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+import pytensor.tensor as pt
+from pymc.distributions.dist_math import check_icdf_parameters, check_icdf_value, check_parameters
+from pymc.distributions.shape_utils import rv_size_is_none
+from pymc.pytensorf import convert_observed_data, floatX
+from pytensor.graph.basic import Constant
+from pytensor.tensor.variable import TensorVariable
+
+from pymc_bsvm._validation import Interval
+
+__all__ = ["Checked", "as_tensors", "broadcast_support_point", "guard", "guard_quantile"]
+
+
+class Checked:
+    """A PyMC distribution that checks its observed data when it enters a model."""
+
+    domains: ClassVar[Mapping[str, Interval]]
+    """The parameters, in their order, and their domains."""
+
+    def __new__(cls, name: str, *args: Any, observed: Any = None, **kwargs: Any) -> TensorVariable:
+        """Check the observed data, then register the variable as PyMC does."""
+        if observed is not None:
+            data = _known_data(observed)
+            if data is not None:
+                unmasked = data.compressed() if isinstance(data, np.ma.MaskedArray) else data
+                cls.check_observed(f"observed of {name!r}", unmasked)
+                given = {**kwargs, **dict(zip(cls.domains, args, strict=False))}
+                shapes = {
+                    key: pt.as_tensor_variable(value).type.shape
+                    for key, value in given.items()
+                    if key in cls.domains
+                }
+                _check_broadcast({**shapes, "observed": data.shape}, whole=data.shape)
+        return super().__new__(cls, name, *args, observed=observed, **kwargs)
+
+    @staticmethod
+    def check_observed(name: str, data: np.ndarray) -> None:
+        """Raise ``ValueError`` for data that the distribution cannot have produced."""
+        raise NotImplementedError
+
+
+def as_tensors(domains: Mapping[str, Interval], *values: Any) -> list[TensorVariable]:
+    """Return the parameters as tensors after checking those whose value is known.
+
+    Raises
+    ------
+    ValueError
+        If a known value is not finite or lies outside its domain, or if shapes do not broadcast.
+    """
+    tensors = []
+    for (name, domain), value in zip(domains.items(), values, strict=True):
+        tensor = pt.as_tensor_variable(floatX(value))
+        if isinstance(tensor, Constant):
+            domain.check(name, tensor.data)
+        tensors.append(tensor)
+    shapes = {name: tensor.type.shape for name, tensor in zip(domains, tensors, strict=True)}
+    _check_broadcast(shapes)
+    return tensors
+
+
+def broadcast_support_point(point: Any, size: Any, *parameters: Any) -> Any:
+    """Give a support point the shape of the variable."""
+    if rv_size_is_none(size):
+        return pt.broadcast_arrays(point, *parameters)[0]
+    return pt.full(size, point)
+
+
+def guard(expression: Any, domains: Mapping[str, Interval], *parameters: Any) -> Any:
+    """Let PyMC refuse parameters outside their domains in a log probability."""
+    conditions = _conditions(domains, parameters)
+    return check_parameters(expression, *conditions, msg=_describe(domains))
+
+
+def guard_quantile(
+    expression: Any, value: Any, domains: Mapping[str, Interval], *parameters: Any
+) -> Any:
+    """Let PyMC refuse parameters outside their domains, and shares outside [0, 1], in an icdf."""
+    conditions = _conditions(domains, parameters)
+    return check_icdf_parameters(
+        check_icdf_value(expression, value), *conditions, msg=_describe(domains)
+    )
+
+
+def _conditions(domains: Mapping[str, Interval], parameters: tuple[Any, ...]) -> list[Any]:
+    pairs = zip(domains.values(), parameters, strict=True)
+    return [condition for domain, value in pairs for condition in domain.conditions(value)]
+
+
+def _describe(domains: Mapping[str, Interval]) -> str:
+    bounded = {name: domain for name, domain in domains.items() if domain != Interval()}
+    return ", ".join(domain.describe(name) for name, domain in bounded.items())
+
+
+def _known_data(observed: Any) -> np.ndarray | None:
+    """Return observed data whose value is known.
+
+    Only a masked array stays masked, because it asks PyMC to impute; a bare NaN does not.
+    """
+    data = convert_observed_data(observed)
+    if isinstance(data, np.ma.MaskedArray) and not isinstance(observed, np.ma.MaskedArray):
+        return np.asarray(data.data)
+    if hasattr(data, "get_value"):
+        return np.asarray(data.get_value(borrow=True))
+    if isinstance(data, Constant):
+        return np.asarray(data.data)
+    return data if isinstance(data, np.ndarray) else None
+
+
+def _check_broadcast(
+    shapes: Mapping[str, tuple[int | None, ...]], whole: tuple[int, ...] | None = None
+) -> None:
+    """Raise unless the shapes, as far as they are known, broadcast (to ``whole`` if given)."""
+    known = {
+        name: tuple(1 if length is None else length for length in shape)
+        for name, shape in shapes.items()
+    }
+    try:
+        fits = whole in (None, np.broadcast_shapes(*known.values()))
+    except ValueError:
+        fits = False
+    if not fits:
+        listed = ", ".join(f"{name} {shape}" for name, shape in known.items() if shape)
+        raise ValueError(
+            f"The shapes {listed} do not broadcast against each other. "
+            "Pass parameters and data of equal length, or scalars."
+        )
