@@ -1,8 +1,9 @@
 """Bayesian support vector machines as a first-class citizen of PyMC.
 
 Likelihoods for PyMC models (`SILF`, `EpsilonInsensitive`, `Trigonometric`), the family of losses
-they come from (`losses`), and the simulated data of the papers (`datasets`). Names are imported
-when they are first used, so that importing the package is cheap.
+they come from (`losses`), the sparse solver for their MAP estimates (`solve_dual`), and the
+simulated data of the papers (`datasets`). Names are imported when they are first used, so that
+importing the package is cheap.
 """
 
 import importlib
@@ -10,11 +11,20 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pymc_bsvm import datasets, losses
+    from pymc_bsvm import datasets, losses, solvers
     from pymc_bsvm.distributions import SILF, EpsilonInsensitive, Trigonometric
+    from pymc_bsvm.solvers import solve_dual
 
 __version__ = version("pymc-bsvm")
-__all__ = ["SILF", "EpsilonInsensitive", "Trigonometric", "datasets", "losses"]
+__all__ = [
+    "SILF",
+    "EpsilonInsensitive",
+    "Trigonometric",
+    "datasets",
+    "losses",
+    "solve_dual",
+    "solvers",
+]
 
 _MODULES = {
     "SILF": "distributions",
@@ -22,6 +32,8 @@ _MODULES = {
     "Trigonometric": "distributions",
     "datasets": "",
     "losses": "",
+    "solve_dual": "solvers",
+    "solvers": "",
 }
 
 

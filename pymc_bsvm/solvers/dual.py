@@ -1,0 +1,228 @@
+"""The one entry to the solvers."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Literal
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from pymc_bsvm._validation import Interval, check_finite, positive
+from pymc_bsvm.losses import Loss
+from pymc_bsvm.losses.base import Array
+from pymc_bsvm.solvers.core import interpreted_solver
+from pymc_bsvm.solvers.kernel import inspect
+from pymc_bsvm.solvers.solution import (
+    DualSolution,
+    DualSolveError,
+    DualSolveWarning,
+    Factor,
+    Progress,
+    Status,
+)
+from pymc_bsvm.solvers.weighted import interpreted
+
+__all__ = ["check_kernel", "solve_dual"]
+
+_SYMMETRY = 1e-8  # of the largest element of K
+_INDEFINITE = 1e-6  # of the largest variance squared: a negative 2 x 2 minor
+
+
+def solve_dual(
+    K: ArrayLike,
+    y: ArrayLike,
+    loss: Loss,
+    a0: ArrayLike | None = None,
+    tol: float = 1e-9,
+    *,
+    m: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    bias: bool = False,
+    max_iter: int = 1000,
+    on_failure: Literal["raise", "warn", "ignore"] = "raise",
+    callback: Callable[[Progress], object] | None = None,
+    check_input: bool = True,
+) -> DualSolution:
+    r"""Find the MAP latent values of a Gaussian process with any loss, through the sparse dual.
+
+    Minimises ``sum_i w_i l(y_i, f_i) + a'Ka / 2`` with ``f = m + K a + b`` by a semismooth Newton
+    method on the free support vectors; the dual ``a = -w dl/df`` vanishes wherever the loss is
+    flat. Losses with kinks, the classical support vector machines among them, are solved by
+    proximal steps with the same method.
+
+    Parameters
+    ----------
+    K : array_like of shape (n, n)
+        Prior covariance, symmetric and positive semidefinite; it may be singular.
+    y : array_like of shape (n,)
+        Targets: real numbers for a regression loss, -1 and +1 for a classification loss.
+    loss : Loss
+        Any loss of `pymc_bsvm.losses`.
+    a0 : array_like of shape (n,), optional
+        Dual to start from, such as that of a neighbouring problem. Zero by default.
+    tol : float, default 1e-9
+        Largest duality gap, relative to ``1 + |primal|``.
+    m : array_like of shape (n,) or float, optional
+        Prior mean. Zero by default.
+    sample_weight : array_like of shape (n,), optional
+        Weights of the rows, not negative; a weight of two is a row that stands twice.
+    bias : bool, default False
+        Whether to fit an offset with a flat prior, so that ``sum(a) = 0``: the classical support
+        vector machine (appendices B and H of [Chu03]_).
+    max_iter : int, default 1000
+        Largest number of Newton steps.
+    on_failure : {"raise", "warn", "ignore"}
+        What to do if the gap stays above the tolerance. The status tells in any case.
+    callback : callable, optional
+        Called with a `Progress` at every Newton step.
+    check_input : bool, default True
+        Whether to look for asymmetric, infinite or indefinite K; that reads all of K once.
+
+    Returns
+    -------
+    DualSolution
+        The dual, the latent values, the sets of support vectors, and the certificate.
+
+    Raises
+    ------
+    DualSolveError
+        If the tolerance is not reached and `on_failure` is "raise".
+    ValueError
+        For arguments outside their domain, with the value seen and the remedy.
+
+    Notes
+    -----
+    The gap ``sum_i [w l(f_i) + w l*(-a_i / w) + a_i f_i]`` bounds, in nats, how far the primal is
+    above its minimum. It is computed from this definition for the values that are returned.
+
+    K counts as positive semidefinite if its diagonal, its 2 x 2 minors and every matrix that is
+    factorised during the solve are; its full spectrum is not computed.
+
+    References
+    ----------
+    [Chu03]_, sections 4.2 and 5.3; [RW06]_, Algorithm 3.1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from pymc_bsvm import losses, solve_dual
+    >>> x = np.linspace(-3, 3, 50)
+    >>> K = np.exp(-0.5 * (x[:, None] - x) ** 2)
+    >>> solution = solve_dual(K, np.sinc(x), losses.SILF(C=10, epsilon=0.05))
+    >>> solution.gap < 1e-8
+    True
+    """
+    K, y, m, w, a = _arguments(K, y, loss, a0, m, sample_weight, check_input)
+    positive.check("tol", tol)
+    Interval(0.0, includes_low=True).check("max_iter", max_iter)
+    if on_failure not in ("raise", "warn", "ignore"):
+        raise ValueError(
+            f"on_failure must be 'raise', 'warn' or 'ignore', but it is {on_failure!r}. "
+            "Choose one of the three."
+        )
+    report = callback and (lambda *step: callback(Progress(*step)))
+    with np.errstate(all="ignore"):
+        a, f, offset, gap, n_iter, code, cholesky, index, root = interpreted_solver(type(loss))(
+            K, y, w, loss.parameters, m, a, 0.0, bool(bias), float(tol), 0, int(max_iter), report
+        )
+        weighted = interpreted(type(loss))
+        penalty = 0.5 * float(a @ (f - m - offset))
+        primal = float(weighted.loss(y, f, w, loss.parameters).sum()) + penalty
+        dual = float(weighted.conjugate(y, a, w, loss.parameters).sum() + m @ a) + penalty
+        sets = loss.sets(y, f, a / np.where(w > 0, w, 1.0))
+    counted = w > 0
+    solution = DualSolution(
+        a=a,
+        f=f,
+        offset=float(offset),
+        support=sets.support & counted,
+        free=sets.free & counted,
+        bound=sets.bound & counted,
+        primal=primal,
+        dual=dual,
+        gap=float(gap),
+        n_iter=int(n_iter),
+        status=list(Status)[code],
+        factor=Factor(index, root[index], cholesky),
+    )
+    if not solution.converged and on_failure != "ignore":
+        message = f"The duality gap is {solution.gap:.3g} nats. {solution.status.value}"
+        if on_failure == "raise":
+            raise DualSolveError(message, solution)
+        warnings.warn(message, DualSolveWarning, stacklevel=2)
+    return solution
+
+
+def check_kernel(K: Array) -> None:
+    """Raise ``ValueError`` unless K looks like a covariance matrix."""
+    size, asymmetry, least, excess = inspect(K)
+    if np.isnan(size):
+        row, column = np.argwhere(~np.isfinite(K))[0]
+        raise ValueError(
+            f"K must be finite, but K[{row}, {column}] is {K[row, column]!s}. "
+            "Check the inputs and hyperparameters of the covariance function."
+        )
+    if asymmetry > _SYMMETRY * size:
+        raise ValueError(
+            f"K must be symmetric, but K and its transpose differ by {asymmetry:.3g}. "
+            "Pass the covariance of the training inputs with themselves."
+        )
+    if least < -_SYMMETRY * size:
+        raise ValueError(
+            f"K must be positive semidefinite, but its diagonal holds {least:.3g}. "
+            "Check the covariance function."
+        )
+    if excess > _INDEFINITE:
+        raise ValueError(
+            "K must be positive semidefinite, but a covariance exceeds what its two variances "
+            f"allow, by {excess:.3g} of the largest variance squared. Check the covariance function."
+        )
+
+
+def _arguments(
+    K: ArrayLike,
+    y: ArrayLike,
+    loss: Loss,
+    a0: ArrayLike | None,
+    m: ArrayLike | None,
+    sample_weight: ArrayLike | None,
+    check_input: bool,
+) -> tuple[Array, Array, Array, Array, Array]:
+    """Return K, y, the prior mean, the weights and the start as contiguous float arrays."""
+    if not isinstance(loss, Loss):
+        raise TypeError(
+            f"loss must be a loss of pymc_bsvm.losses, but it is {loss!r}. "
+            "Pass, for example, losses.SILF(C=10, epsilon=0.1)."
+        )
+    K = np.asarray(K, dtype=float)
+    if K.ndim != 2 or K.shape[0] != K.shape[1] or K.shape[0] == 0:
+        raise ValueError(
+            f"K must be a square matrix, but its shape is {K.shape}. "
+            "Pass the covariance of the training inputs with themselves."
+        )
+    K = np.ascontiguousarray(K.T if K.flags.f_contiguous else K)
+    n = K.shape[0]
+    y = _vector("y", y, n)
+    loss.check_targets(y)
+    m = _vector("m", np.zeros(n) if m is None else np.broadcast_to(m, (n,)), n)
+    check_finite("m", m, "Pass a finite prior mean.")
+    w = _vector("sample_weight", np.ones(n) if sample_weight is None else sample_weight, n)
+    Interval(0.0, includes_low=True).check("sample_weight", w)
+    a = _vector("a0", np.zeros(n) if a0 is None else a0, n)
+    check_finite("a0", a, "Leave it out to start from zero.")
+    if check_input:
+        check_kernel(K)
+    return K, y, m, w, a
+
+
+def _vector(name: str, value: ArrayLike, n: int) -> Array:
+    """Return a contiguous float vector of length n."""
+    array = np.asarray(value, dtype=float)
+    if array.shape != (n,):
+        raise ValueError(
+            f"{name} must have shape ({n},) to match K, but its shape is {array.shape}. "
+            f"Pass one number for each of the {n} rows of K."
+        )
+    return np.ascontiguousarray(array)

@@ -1,0 +1,156 @@
+"""Semismooth Newton on the free set with an exact line search.
+
+The problem is ``min P(a, b) = sum_i w_i l(y_i, f_i) + a'Ka / 2`` with ``f = m + K a + b``, where the
+offset b is zero unless asked for. At the optimum ``a = -w l'(f)``; the step towards it solves
+
+    da = rho - W (K da + db),    rho = -w l'(f) - a,    W = w l''(f),
+
+which fixes ``da = rho`` off the free set (W = 0) and leaves on it, with ``da = W½ x``,
+
+    (I + W½ K W½) x = W^-½ rho - W½ (K rho_off + db),
+
+the matrix B of [RW06]_, Algorithm 3.1, for the m free rows only. Its factor is the only one per
+step, and the step reads only those rows of K whose dual changes. With an offset, db follows from
+``sum(a + da) = 0``.
+"""
+
+import math
+
+import numpy as np
+
+from pymc_bsvm.solvers.kernel import add_product, factorize
+from pymc_bsvm.solvers.lapack import cholesky_solve_in_place
+from pymc_bsvm.solvers.line_search import make_center, make_line_search
+
+__all__ = [
+    "CONVERGED",
+    "INDEFINITE",
+    "INFEASIBLE",
+    "MAX_ITER",
+    "STALLED",
+    "UNBOUNDED",
+    "make_newton",
+]
+
+CONVERGED, MAX_ITER, STALLED, INDEFINITE, INFEASIBLE, UNBOUNDED = range(6)
+_FEASIBLE = 1e-8  # relative; what a dual may lie outside its domain before it is certified
+_ROUNDING = 1e-15  # relative; a descent below it cannot be seen in the primal
+_SHORT = 1e-2  # a step after which the offset is minimised within the line search
+_PATIENCE = 3  # such steps before the search is given up
+
+
+def make_newton(weighted, function):  # type: ignore[no-untyped-def]
+    """Return the solver for one differentiable loss.
+
+    Parameters
+    ----------
+    weighted : Weighted
+        The loss as functions of vectors.
+    function : callable
+        Decorator that compiles, or does nothing.
+    """
+    loss, slope, curve, _, project, row_gap = weighted
+    center = make_center(slope, curve, function)
+    line_search = make_line_search(slope, center, function)
+
+    def latent(K, m, a, b):  # type: ignore[no-untyped-def]
+        """Return ``m + K a + b``."""
+        f = m + b
+        add_product(K, np.flatnonzero(a), a, f)
+        return f
+
+    latent = function(latent)
+
+    def balance(y, a, w, p, free):  # type: ignore[no-untyped-def]
+        """Return the dual shifted on its free part so that it sums to zero."""
+        shift = np.zeros(y.shape[0])
+        if free.shape[0] > 0:
+            shift[free] = a.sum() / free.shape[0]
+        return project(y, a - shift, w, p)
+
+    balance = function(balance)
+
+    def newton(K, y, w, p, m, a, b, offset, tol, least, most, callback):  # type: ignore[no-untyped-def]
+        """Minimise P from the dual ``a`` and the offset ``b``, in ``least`` to ``most`` steps.
+
+        Returns the dual, the latent values, the offset, the gap, the number of steps, the status,
+        and the factor of the last step with its free set and root curvature. The gap belongs to
+        the dual and the latent values that are returned, which agree: ``f = m + K a + b``.
+        """
+        n = y.shape[0]
+        a = project(y, a, w, p)
+        f = latent(K, m, a, b)
+        if offset and not math.isfinite(loss(y, f, w, p).sum()):
+            f = latent(K, m, a, 0.0)
+            b = 0.0
+        while a.any() and not math.isfinite(loss(y, f, w, p).sum()):  # a start behind a wall
+            a = 0.5 * a if np.abs(a).max() > 1e-3 else np.zeros(n)
+            f = latent(K, m, a, b)
+        B, free, root = np.empty((0, 0)), np.flatnonzero(np.zeros(n)), np.zeros(n)
+        if not math.isfinite(loss(y, f, w, p).sum()):
+            return a, f, b, math.inf, 0, INFEASIBLE, B, free, root
+        steps, idle, fresh, final, t = 0, 0, True, False, 1.0
+        while True:
+            if offset:
+                db = center(y, f, w, p)
+                if not math.isfinite(db):
+                    return a, f, b, math.inf, steps, UNBOUNDED, B, free, root
+                b, f = b + db, f + db
+            W = curve(y, f, w, p)
+            # The certificate, once the dual is inside its domain; then again from scratch.
+            inside = project(y, a, w, p)
+            if offset:
+                inside = balance(y, inside, w, p, np.flatnonzero(W > 0.0))
+            gap = math.inf
+            if final or np.abs(inside - a).max() <= _FEASIBLE * np.abs(inside).max():
+                gap = row_gap(y, f, inside, w, p).sum() - b * inside.sum()
+                primal = loss(y, f, w, p).sum() + 0.5 * (inside * (f - m - b)).sum()
+                small = gap <= tol * (1.0 + abs(primal)) and steps >= least
+                if (small or final) and not fresh:
+                    a, f, fresh = inside, latent(K, m, inside, b), True
+                    continue
+                if small:
+                    return inside, f, b, gap, steps, CONVERGED, B, free, root
+            if final:
+                status = STALLED if steps < most else MAX_ITER
+                return inside, f, b, gap, steps, status, B, free, root
+            if steps == most or idle == _PATIENCE:
+                final, fresh = True, False
+                continue
+            rho = -slope(y, f, w, p) - a
+            free = np.flatnonzero(W > 0.0)
+            root = np.sqrt(W)
+            da = np.where(W > 0.0, 0.0, rho)
+            df = np.zeros(n)
+            add_product(K, np.flatnonzero(da), da, df)
+            B, definite = factorize(K, free, root)
+            if not definite:
+                return a, f, b, gap, steps, INDEFINITE, B, free, root
+            rhs = np.empty((2, free.shape[0]))
+            rhs[0] = rho[free] / root[free] - root[free] * df[free]
+            rhs[1] = root[free]
+            cholesky_solve_in_place(B, rhs)
+            db = 0.0
+            if offset and free.shape[0] > 0:
+                excess = a.sum() + da.sum() + (root[free] * rhs[0]).sum()
+                db = excess / (root[free] * rhs[1]).sum()
+            da[free] = root[free] * (rhs[0] - db * rhs[1])
+            add_product(K, free, da, df)
+            df += db
+            primal = loss(y, f, w, p).sum() + 0.5 * (a * (f - m - b)).sum()
+            descent = (rho * df).sum() + db * a.sum()
+            if descent > _ROUNDING * (1.0 + abs(primal)):
+                idle = 0
+                joint = offset and (free.shape[0] == 0 or t < _SHORT)
+                t = line_search(y, f, a, w, p, df, da, db, joint)
+            else:  # the primal is at its minimum; the dual may still move where K does not see it
+                idle += 1
+                t = 1.0
+            if callback is not None:
+                callback(steps, gap, free.shape[0], t)
+            if not math.isfinite(t):  # what descends for ever here is rounding
+                idle, t = idle + 1, 1.0
+            steps += 1
+            a, f, b, fresh = a + t * da, f + t * df, b + t * db, False
+
+    return function(newton)

@@ -1,0 +1,115 @@
+"""What a solve returns: the dual, its certificate and how the solve ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import Enum, unique
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymc_bsvm.losses.base import Array
+
+__all__ = ["DualSolution", "DualSolveError", "DualSolveWarning", "Factor", "Progress", "Status"]
+
+
+@unique
+class Status(Enum):
+    """How a solve ended, as a sentence for the user."""
+
+    CONVERGED = "The duality gap is below the tolerance."
+    MAX_ITER = (
+        "The largest number of Newton steps was reached before the duality gap fell below the "
+        "tolerance. Raise max_iter or tol, or start from the dual of a neighbouring problem."
+    )
+    STALLED = (
+        "Rounding errors keep the duality gap above the tolerance. "
+        "Raise tol, or make the problem less extreme: a smaller C, a larger beta or epsilon."
+    )
+    INDEFINITE = (
+        "K is not positive semidefinite beyond rounding. "
+        "Check the covariance function, or add a jitter to the diagonal of K."
+    )
+    INFEASIBLE = (
+        "The prior mean puts labels behind the wall of the loss, where it is infinite. "
+        "Use a prior mean with y m > -delta, such as zero."
+    )
+    UNBOUNDED = (
+        "The objective decreases for ever along the offset. "
+        "Provide both classes, or drop the offset with bias=False."
+    )
+
+
+@dataclass(frozen=True)
+class Factor:
+    """The factor of the last Newton step, ``B = I + W½ K W½ = L L'`` on the free set.
+
+    It belongs to the iterate before the last step: for losses with a piecewise constant curvature
+    it is the factor at the solution, for others up to the length of that step.
+    """
+
+    index: NDArray[np.intp]
+    """Rows of the free set, of shape (m,)."""
+    root_curvature: Array
+    """Square roots of the curvature W, of shape (m,)."""
+    cholesky: Array
+    """Lower triangular L, of shape (m, m); above the diagonal it is not defined."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """One Newton step, as told to a callback."""
+
+    n_iter: int
+    gap: float
+    """Duality gap before the step, in nats; inf while the dual is outside its domain."""
+    n_free: int
+    step: float
+    """Step length found by the line search; one is a full Newton step."""
+
+
+@dataclass(frozen=True)
+class DualSolution:
+    """The MAP estimate in its dual form, with a certificate of optimality.
+
+    The latent values are ``f = m + K a + offset``.
+    """
+
+    a: Array
+    """Signed dual ``-w dl/df``, of shape (n,); zero off the support vectors."""
+    f: Array
+    """Latent values, of shape (n,)."""
+    offset: float
+    """The offset b; zero unless it was asked for."""
+    support: NDArray[np.bool_]
+    free: NDArray[np.bool_]
+    """Support vectors where the loss is curved, or whose dual is strictly inside its domain."""
+    bound: NDArray[np.bool_]
+    """Support vectors whose dual is at an end of its domain."""
+    primal: float
+    """``sum w l(y, f) + a'Ka / 2``, in nats."""
+    dual: float
+    """``a'Ka / 2 + m'a + sum w l*(-a / w)``, in nats."""
+    gap: float
+    """``primal + dual``, summed row by row; bounds the distance to the optimum, in nats."""
+    n_iter: int
+    """Number of Newton steps, each with one factorisation."""
+    status: Status
+    factor: Factor = field(repr=False)
+
+    @property
+    def converged(self) -> bool:
+        """Whether the gap is below the tolerance."""
+        return self.status is Status.CONVERGED
+
+
+class DualSolveError(RuntimeError):
+    """A solve that did not reach its tolerance; `solution` holds what it found."""
+
+    def __init__(self, message: str, solution: DualSolution) -> None:
+        super().__init__(message)
+        self.solution = solution
+
+
+class DualSolveWarning(UserWarning):
+    """A solve did not reach its tolerance, and the caller asked only to be warned."""

@@ -1,0 +1,105 @@
+"""A loss of weighted observations as functions of whole vectors, interpreted or compiled.
+
+The weight w of a row multiplies its loss, so that an integer weight stands for repeated rows. The
+dual of a row is then w times that of the loss.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pymc_bsvm.losses import Loss, formulas, numba_language, numpy_language
+
+__all__ = ["Weighted", "compiled", "interpreted"]
+
+
+class Weighted(NamedTuple):
+    """Functions of vectors ``(y, x, w, parameters)``; `gap` takes ``(y, f, a, w, parameters)``."""
+
+    loss: Callable[..., Any]
+    slope: Callable[..., Any]
+    """The derivative of the loss with respect to f."""
+    curve: Callable[..., Any]
+    """The second derivative of the loss with respect to f."""
+    conjugate: Callable[..., Any]
+    """The conjugate at -a, for a inside its domain."""
+    project: Callable[..., Any]
+    """The nearest dual vector inside the dual domain."""
+    gap: Callable[..., Any]
+    """The Fenchel-Young gap of each row."""
+
+
+def _state(loss_type: type[Loss], xp: Any) -> Weighted:
+    """State the weighted loss for scalars, or for arrays, in an array language."""
+    value, derivative, curvature, conjugate, dual_domain, _ = formulas(loss_type, xp)
+
+    def loss(y, f, w, *p):  # type: ignore[no-untyped-def]
+        return xp.where(w > 0.0, w * value(y, f, *p), 0.0)
+
+    def slope(y, f, w, *p):  # type: ignore[no-untyped-def]
+        return xp.where(w > 0.0, w * derivative(y, f, *p), 0.0)
+
+    def curve(y, f, w, *p):  # type: ignore[no-untyped-def]
+        return xp.where(w > 0.0, w * curvature(y, f, *p), 0.0)
+
+    def dual(y, a, w, *p):  # type: ignore[no-untyped-def]
+        # clipped, because (w upper) / w may round to more than upper
+        row = xp.clip(a / xp.where(w > 0.0, w, 1.0), *dual_domain(y, *p))
+        return xp.where(w > 0.0, w * conjugate(y, row, *p), 0.0)
+
+    def project(y, a, w, *p):  # type: ignore[no-untyped-def]
+        lower, upper = dual_domain(y, *p)
+        return xp.where(w > 0.0, xp.clip(a, w * lower, w * upper), 0.0)
+
+    loss, dual = xp.function(loss), xp.function(dual)
+
+    def gap(y, f, a, w, *p):  # type: ignore[no-untyped-def]
+        return loss(y, f, w, *p) + dual(y, a, w, *p) + a * f
+
+    return Weighted(loss, slope, curve, dual, project, gap)
+
+
+@functools.cache
+def interpreted(loss_type: type[Loss]) -> Weighted:
+    """Return the weighted loss as NumPy functions of vectors."""
+
+    def lift(formula):  # type: ignore[no-untyped-def]
+        return lambda *arguments: formula(*arguments[:-1], *arguments[-1])
+
+    return Weighted(*map(lift, _state(loss_type, numpy_language)))
+
+
+@functools.cache
+def compiled(loss_type: type[Loss]) -> Weighted:
+    """Return the weighted loss as compiled functions of vectors."""
+
+    def lift(formula):  # type: ignore[no-untyped-def]
+        formula = numba_language.function(formula)
+
+        @numba_language.function
+        def lifted(y, x, w, p):  # type: ignore[no-untyped-def]
+            out = np.empty(y.shape[0])
+            for i in range(y.shape[0]):
+                out[i] = formula(y[i], x[i], w[i], *p)
+            return out
+
+        return lifted
+
+    def lift_gap(formula):  # type: ignore[no-untyped-def]
+        formula = numba_language.function(formula)
+
+        @numba_language.function
+        def lifted(y, f, a, w, p):  # type: ignore[no-untyped-def]
+            out = np.empty(y.shape[0])
+            for i in range(y.shape[0]):
+                out[i] = formula(y[i], f[i], a[i], w[i], *p)
+            return out
+
+        return lifted
+
+    *pairs, gap = _state(loss_type, numba_language)
+    return Weighted(*map(lift, pairs), lift_gap(gap))
