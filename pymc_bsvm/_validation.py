@@ -90,9 +90,8 @@ def check_finite(name: str, value: Any, remedy: str = "Remove or impute these ro
     array = np.asarray(value, dtype=float)
     finite = np.isfinite(array)
     if not finite.all():
-        raise ValueError(
-            f"{name} must be finite, but {_where(array, finite)}{array[~finite].flat[0]!s}. {remedy}"
-        )
+        seen = array[~finite].flat[0]
+        raise ValueError(f"{name} must be finite, but {_where(array, finite)}{seen!s}. {remedy}")
 
 
 def check_labels(name: str, value: Any, labels: tuple[int, int], hint: Callable[..., str]) -> None:

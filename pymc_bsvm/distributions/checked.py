@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
@@ -10,7 +11,7 @@ import pytensor.tensor as pt
 from pymc.distributions.dist_math import check_icdf_parameters, check_icdf_value, check_parameters
 from pymc.distributions.shape_utils import rv_size_is_none
 from pymc.pytensorf import convert_observed_data, floatX
-from pytensor.graph.basic import Constant
+from pytensor.graph.basic import Constant, Variable
 from pytensor.tensor.variable import TensorVariable
 
 from pymc_bsvm._validation import Interval
@@ -27,6 +28,7 @@ class Checked:
     def __new__(cls, name: str, *args: Any, observed: Any = None, **kwargs: Any) -> TensorVariable:
         """Check the observed data, then register the variable as PyMC does."""
         if observed is not None:
+            _check_numbers(f"observed of {name!r}", observed)
             data = _known_data(observed)
             if data is not None:
                 unmasked = data.compressed() if isinstance(data, np.ma.MaskedArray) else data
@@ -96,6 +98,20 @@ def _conditions(domains: Mapping[str, Interval], parameters: tuple[Any, ...]) ->
 def _describe(domains: Mapping[str, Interval]) -> str:
     bounded = {name: domain for name, domain in domains.items() if domain != Interval()}
     return ", ".join(domain.describe(name) for name, domain in bounded.items())
+
+
+def _check_numbers(name: str, observed: Any) -> None:
+    """Raise ``TypeError`` for observed data that are neither symbolic nor an array of numbers."""
+    if isinstance(observed, Variable):
+        return
+    values = observed.to_numpy() if hasattr(observed, "to_numpy") else observed
+    try:
+        np.asarray(values).astype(float)
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"{name} must be an array of numbers, but got {reprlib.repr(observed)}. "
+            "Encode or convert the values to numbers first."
+        ) from error
 
 
 def _known_data(observed: Any) -> np.ndarray | None:

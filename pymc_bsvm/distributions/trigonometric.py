@@ -92,8 +92,10 @@ class Trigonometric(Checked, Discrete):
     a latent Gaussian process most of PyMC's jittered starting points lie behind it. Start at
     ``f = 0`` without jitter, where every label has probability 1/2:
     ``pm.sample(nuts_sampler="pymc", init="adapt_diag")`` does, as the latent process starts at its
-    mean. Trajectories that meet the wall are reported as divergences. A small flip turns the wall
-    into a floor. What both cost is measured in the page on the trigonometric likelihood.
+    mean. Trajectories that meet the wall are reported as divergences: 130 to 300 per 1000 draws for
+    20 to 150 labels, without visible bias. A small flip turns the wall into a floor and ends them.
+    It moved posterior class probabilities by at most 0.03 (flip = 0.005) and 0.10 (flip = 0.05); see
+    the page on the trigonometric likelihood.
 
     See Also
     --------

@@ -100,6 +100,11 @@ class Loss(ABC):
         """
         return parameters
 
+    @classmethod
+    def n_parameters(cls) -> int:
+        """Return the number of parameters that the formulas take."""
+        return len(cls.complete(*cls.domains))
+
     @property
     def parameters(self) -> tuple[float, ...]:
         """The parameters in the order in which the formulas take them."""

@@ -28,7 +28,8 @@ __all__ = [
     "where",
 ]
 
-function = numba.njit(error_model="numpy", nogil=True)
+# fastmath is off by name: a caller that allows it would otherwise pass it on
+function = numba.njit(error_model="numpy", fastmath=False, nogil=True)
 
 
 @function

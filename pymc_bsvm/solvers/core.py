@@ -29,13 +29,13 @@ def compiled_solver(loss_type: type[Loss]) -> Callable[..., Any]:
 def _assemble(
     loss_type: type[Loss], weighted: Callable[..., Any], function: Callable[..., Any]
 ) -> Callable[..., Any]:
-    newton = make_newton(weighted(loss_type), function) if loss_type.differentiable else None
+    newton = functools.cache(lambda smooth: make_newton(weighted(smooth), function))
     if loss_type.envelope_type is None:
-        return newton
+        return newton(loss_type)
     return make_proximal(
         weighted(loss_type),
-        newton,
-        make_newton(weighted(loss_type.envelope_type), function),
+        newton(loss_type) if loss_type.differentiable else None,
+        newton(loss_type.envelope_type),
         loss_type.envelope_parameters,
         loss_type.stiffness,
         function,

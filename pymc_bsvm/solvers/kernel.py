@@ -3,9 +3,9 @@
 import numba
 import numpy as np
 
-from pymc_bsvm.solvers.lapack import cholesky_in_place
+from pymc_bsvm.solvers.lapack import cholesky_in_place, cholesky_solve_in_place
 
-__all__ = ["add_product", "factorize", "inspect"]
+__all__ = ["add_product", "factorize", "inspect", "solve_free"]
 
 
 @numba.njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz"})
@@ -38,7 +38,7 @@ def add_product(K, rows, weights, out):  # type: ignore[no-untyped-def]
             k += 1
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, fastmath=False, nogil=True)
 def factorize(K, free, root):  # type: ignore[no-untyped-def]
     """Return the Cholesky factor of ``B = I + W½ K W½`` on the free set, and whether it exists.
 
@@ -54,7 +54,35 @@ def factorize(K, free, root):  # type: ignore[no-untyped-def]
     return B, cholesky_in_place(B)
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, fastmath=False, nogil=True)
+def solve_free(K, h, c):  # type: ignore[no-untyped-def]
+    """Return the solution of ``(K + diag(h)) u = c`` on the rows with a finite h, zero elsewhere.
+
+    The matrix is scaled to a unit diagonal. NaN tells that it is not positive definite.
+    """
+    free = np.flatnonzero(np.isfinite(h))
+    m = free.shape[0]
+    scale = np.empty(m)
+    for p in range(m):
+        scale[p] = 1.0 / np.sqrt(h[free[p]] + K[free[p], free[p]])
+    A = np.empty((m, m))
+    x = np.empty((1, m))
+    for p in range(m):
+        row = K[free[p]]
+        for q in range(p):
+            A[p, q] = scale[p] * scale[q] * row[free[q]]
+        A[p, p] = 1.0
+        x[0, p] = scale[p] * c[free[p]]
+    u = np.zeros(c.shape[0])
+    if not cholesky_in_place(A):
+        u[free] = np.nan
+        return u
+    cholesky_solve_in_place(A, x)
+    u[free] = scale * x[0]
+    return u
+
+
+@numba.njit(cache=True, fastmath=False, nogil=True)
 def inspect(K):  # type: ignore[no-untyped-def]
     """Look at every element of K once.
 

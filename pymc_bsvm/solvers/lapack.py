@@ -28,7 +28,7 @@ _dpotrf = _routine("dpotrf", _CHAR, _INT, _REAL, _INT, _INT)
 _dpotrs = _routine("dpotrs", _CHAR, _INT, _INT, _REAL, _INT, _REAL, _INT, _INT)
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, fastmath=False, nogil=True)
 def cholesky_in_place(A):  # type: ignore[no-untyped-def]
     """Replace the lower triangle of a C-ordered matrix by its Cholesky factor.
 
@@ -43,7 +43,7 @@ def cholesky_in_place(A):  # type: ignore[no-untyped-def]
     return info[0] == 0
 
 
-@numba.njit(cache=True, nogil=True)
+@numba.njit(cache=True, fastmath=False, nogil=True)
 def cholesky_solve_in_place(L, x):  # type: ignore[no-untyped-def]
     """Replace the right-hand sides in ``x``, one in each row, by the solutions of L L' z = x."""
     if L.shape[0] == 0:

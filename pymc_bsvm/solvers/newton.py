@@ -35,6 +35,7 @@ __all__ = [
 CONVERGED, MAX_ITER, STALLED, INDEFINITE, INFEASIBLE, UNBOUNDED = range(6)
 _FEASIBLE = 1e-8  # relative; what a dual may lie outside its domain before it is certified
 _ROUNDING = 1e-15  # relative; a descent below it cannot be seen in the primal
+_SNAP = 1e-13  # relative; a dual this near to its bound or to zero is there
 _SHORT = 1e-2  # a step after which the offset is minimised within the line search
 _PATIENCE = 3  # such steps before the search is given up
 
@@ -98,7 +99,9 @@ def make_newton(weighted, function):  # type: ignore[no-untyped-def]
                 b, f = b + db, f + db
             W = curve(y, f, w, p)
             # The certificate, once the dual is inside its domain; then again from scratch.
-            inside = project(y, a, w, p)
+            target = -slope(y, f, w, p)
+            exact = (W == 0.0) & (np.abs(target - a) <= _SNAP * np.abs(a).max())
+            inside = project(y, np.where(exact, target, a), w, p)
             if offset:
                 inside = balance(y, inside, w, p, np.flatnonzero(W > 0.0))
             gap = math.inf
@@ -117,7 +120,7 @@ def make_newton(weighted, function):  # type: ignore[no-untyped-def]
             if steps == most or idle == _PATIENCE:
                 final, fresh = True, False
                 continue
-            rho = -slope(y, f, w, p) - a
+            rho = target - a
             free = np.flatnonzero(W > 0.0)
             root = np.sqrt(W)
             da = np.where(W > 0.0, 0.0, rho)

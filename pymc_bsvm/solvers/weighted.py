@@ -60,6 +60,7 @@ def _state(loss_type: type[Loss], xp: Any) -> Weighted:
     def gap(y, f, a, w, *p):  # type: ignore[no-untyped-def]
         return loss(y, f, w, *p) + dual(y, a, w, *p) + a * f
 
+    slope, curve, project, gap = map(xp.function, (slope, curve, project, gap))
     return Weighted(loss, slope, curve, dual, project, gap)
 
 
@@ -78,8 +79,6 @@ def compiled(loss_type: type[Loss]) -> Weighted:
     """Return the weighted loss as compiled functions of vectors."""
 
     def lift(formula):  # type: ignore[no-untyped-def]
-        formula = numba_language.function(formula)
-
         @numba_language.function
         def lifted(y, x, w, p):  # type: ignore[no-untyped-def]
             out = np.empty(y.shape[0])
@@ -90,8 +89,6 @@ def compiled(loss_type: type[Loss]) -> Weighted:
         return lifted
 
     def lift_gap(formula):  # type: ignore[no-untyped-def]
-        formula = numba_language.function(formula)
-
         @numba_language.function
         def lifted(y, f, a, w, p):  # type: ignore[no-untyped-def]
             out = np.empty(y.shape[0])

@@ -1,0 +1,70 @@
+"""The Ops in JAX: solved on the host, differentiated by JAX or by PyTensor alike."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.scipy.special import erf, erfc
+from pytensor.link.jax.dispatch.basic import jax_funcify
+
+from pymc_bsvm import losses
+from pymc_bsvm.ops import DualSolve, FreeSolve
+
+__all__: list[str] = []
+
+_LANGUAGE = SimpleNamespace(
+    **{name: getattr(jnp, name) for name in losses.numpy_language.__all__ if hasattr(jnp, name)},
+    erf=erf,
+    erfc=erfc,
+    function=lambda formula: formula,
+)
+
+
+def _solve_free(K: Any, h: Any, c: Any) -> Any:
+    """Solve on the rows with a finite h, with the others masked, because shapes are static."""
+    free = jnp.isfinite(h)
+    scale = jnp.where(free, 1.0 / jnp.sqrt(jnp.where(free, h, 1.0) + jnp.diag(K)), 0.0)
+    A = scale[:, None] * K * scale
+    A = A - jnp.diag(jnp.diag(A)) + jnp.eye(h.shape[0])
+    return scale * jnp.linalg.solve(A, scale * c)
+
+
+@jax_funcify.register(FreeSolve)
+def _free_solve(op: FreeSolve, **_: Any) -> Any:
+    return _solve_free
+
+
+@jax_funcify.register(DualSolve)
+def _dual_solve(op: DualSolve, **_: Any) -> Any:
+    if not op.loss_type.differentiable:
+        raise NotImplementedError(
+            f"{op.loss_type.__name__} has kinks, which DualSolve does not differentiate in JAX. "
+            "Use the default backend, with PyMC's own sampler or nutpie."
+        )
+    stated = losses.formulas(op.loss_type, _LANGUAGE)
+    count = op.loss_type.n_parameters()
+
+    def host(K: Any, y: Any, m: Any, parameters: Any) -> tuple[Any, Any]:
+        a, status = op.solve(*(np.asarray(x, dtype="float64") for x in (K, y, m, parameters)))
+        return a, np.asarray(status, dtype="int64")
+
+    def dual_solve(K: Any, y: Any, m: Any, parameters: Any) -> tuple[Any, Any]:
+        """Solve on the host, then take one Newton step, which moves nothing but the derivative."""
+        shapes = (jax.ShapeDtypeStruct(y.shape, y.dtype), jax.ShapeDtypeStruct((), "int64"))
+        arguments = jax.lax.stop_gradient((K, y, m, parameters))
+        a, status = jax.pure_callback(host, shapes, *arguments, vmap_method="sequential")
+        p = [parameters[i] for i in range(count)]
+        f = m + K @ a
+        balance = a + stated.derivative(y, f, *p)
+        W = jax.lax.stop_gradient(stated.curvature(y, f, *p))
+        h = jnp.where(W > 0.0, 1.0 / jnp.where(W > 0.0, W, 1.0), jnp.inf)
+        off = jnp.where(W > 0.0, 0.0, balance)
+        fixed = jax.lax.stop_gradient(K)
+        right = jnp.where(W > 0.0, jnp.where(W > 0.0, h, 0.0) * balance - fixed @ off, 0.0)
+        return a - off - _solve_free(fixed, h, right), status
+
+    return dual_solve
