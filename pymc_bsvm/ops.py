@@ -67,7 +67,9 @@ class DualSolve(Op):
     def make_node(self, K: Any, y: Any, m: Any, parameters: Any) -> Apply:
         """Build the node; ``parameters`` is a vector in the order of the loss's formulas."""
         inputs = [_as_float("K", K, 2)]
-        inputs += [_as_float(*named, 1) for named in (("y", y), ("m", m), ("parameters", parameters))]
+        inputs += [
+            _as_float(*named, 1) for named in (("y", y), ("m", m), ("parameters", parameters))
+        ]
         n = inputs[1].type.shape[0]
         return Apply(self, inputs, [pt.vector(shape=(n,), dtype="float64"), pt.lscalar()])
 
@@ -190,7 +192,7 @@ def _compile_dual_solve(op: DualSolve, node: Apply, **_: Any) -> tuple[Any, int]
     tol, max_iter = op.tol, op.max_iter
 
     @numba.njit(fastmath=False, nogil=True)
-    def dual_solve(K, y, m, parameters):  # type: ignore[no-untyped-def]
+    def dual_solve(K, y, m, parameters):
         n = y.shape[0]
         failed = np.full(n, np.nan)
         if not (np.isfinite(K).all() and np.isfinite(m).all() and np.isfinite(parameters).all()):
@@ -217,10 +219,8 @@ def _compile_dual_solve(op: DualSolve, node: Apply, **_: Any) -> tuple[Any, int]
 @register_funcify_default_op_cache_key(FreeSolve)
 def _compile_free_solve(op: FreeSolve, node: Apply, **_: Any) -> tuple[Any, int]:
     @numba.njit(fastmath=False, nogil=True)
-    def free_solve(K, h, c):  # type: ignore[no-untyped-def]
-        return solve_free(
-            np.ascontiguousarray(K), np.ascontiguousarray(h), np.ascontiguousarray(c)
-        )
+    def free_solve(K, h, c):
+        return solve_free(np.ascontiguousarray(K), np.ascontiguousarray(h), np.ascontiguousarray(c))
 
     return free_solve, _code_version()
 

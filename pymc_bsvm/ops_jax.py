@@ -2,26 +2,17 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jax.scipy.special import erf, erfc
 from pytensor.link.jax.dispatch.basic import jax_funcify
 
-from pymc_bsvm import losses
+from pymc_bsvm import jax_language, losses
 from pymc_bsvm.ops import DualSolve, FreeSolve
 
 __all__: list[str] = []
-
-_LANGUAGE = SimpleNamespace(
-    **{name: getattr(jnp, name) for name in losses.numpy_language.__all__ if hasattr(jnp, name)},
-    erf=erf,
-    erfc=erfc,
-    function=lambda formula: formula,
-)
 
 
 def _solve_free(K: Any, h: Any, c: Any) -> Any:
@@ -45,7 +36,7 @@ def _dual_solve(op: DualSolve, **_: Any) -> Any:
             f"{op.loss_type.__name__} has kinks, which DualSolve does not differentiate in JAX. "
             "Use the default backend, with PyMC's own sampler or nutpie."
         )
-    stated = losses.formulas(op.loss_type, _LANGUAGE)
+    stated = losses.formulas(op.loss_type, jax_language)
     count = op.loss_type.n_parameters()
 
     def host(K: Any, y: Any, m: Any, parameters: Any) -> tuple[Any, Any]:

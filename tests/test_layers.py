@@ -16,7 +16,7 @@ LAYERS = (
     ("_validation",),
     ("losses",),
     ("solvers",),
-    ("symbolic", "ops"),
+    ("symbolic", "jax_language", "ops", "ops_jax"),
     ("distributions",),
     ("evidence",),
     ("gp",),

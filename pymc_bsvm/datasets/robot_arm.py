@@ -26,7 +26,7 @@ def robot_arm(
         y_2 &= 2.0 \sin x_1 + 1.3 \sin(x_1 + x_2) + δ_2
 
     The noise terms are independent, N(0, noise_sd²). The angles are uniform, as in the data of
-    [Mac92]: |x₁| on [0.453, 1.932] with either sign equally likely, and x₂ on [0.534, 3.142].
+    [Mac92]: ``|x₁|`` on [0.453, 1.932] with either sign equally likely, and x₂ on [0.534, 3.142].
 
     Parameters
     ----------

@@ -40,7 +40,7 @@ class Checked:
                     if key in cls.domains
                 }
                 _check_broadcast({**shapes, "observed": data.shape}, whole=data.shape)
-        return super().__new__(cls, name, *args, observed=observed, **kwargs)
+        return super().__new__(cls, name, *args, observed=observed, **kwargs)  # type: ignore[call-arg]
 
     @staticmethod
     def check_observed(name: str, data: np.ndarray) -> None:

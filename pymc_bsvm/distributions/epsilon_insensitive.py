@@ -24,6 +24,7 @@ __all__ = ["EpsilonInsensitive", "EpsilonInsensitiveRV"]
 
 _DOMAINS = MappingProxyType({"mu": Interval(), **losses.EpsilonInsensitive.domains})
 _LOSS = losses.formulas(losses.EpsilonInsensitive, symbolic)
+_log_normalizer: Any = _LOSS.log_normalizer
 _NOISE = losses.noise_formulas(losses.EpsilonInsensitive, symbolic)
 
 
@@ -104,7 +105,7 @@ class EpsilonInsensitive(Checked, Continuous):
 
     def logp(value: Any, mu: Any, C: Any, epsilon: Any) -> Any:
         """Return the log density."""
-        res = -_LOSS.value(value, mu, C, epsilon) - _LOSS.log_normalizer(C, epsilon)
+        res = -_LOSS.value(value, mu, C, epsilon) - _log_normalizer(C, epsilon)
         return guard(res, _DOMAINS, mu, C, epsilon)
 
     def logcdf(value: Any, mu: Any, C: Any, epsilon: Any) -> Any:

@@ -24,6 +24,7 @@ __all__ = ["SILF", "SILFRV"]
 
 _DOMAINS = MappingProxyType({"mu": Interval(), **losses.SILF.domains})
 _LOSS = losses.formulas(losses.SILF, symbolic)
+_log_normalizer: Any = _LOSS.log_normalizer
 _NOISE = losses.noise_formulas(losses.SILF, symbolic)
 
 
@@ -111,7 +112,7 @@ class SILF(Checked, Continuous):
     def logp(value: Any, mu: Any, C: Any, epsilon: Any, beta: Any) -> Any:
         """Return the log density."""
         loss = _LOSS.value(value, mu, C, epsilon, beta)
-        res = -loss - _LOSS.log_normalizer(C, epsilon, beta)
+        res = -loss - _log_normalizer(C, epsilon, beta)
         return guard(res, _DOMAINS, mu, C, epsilon, beta)
 
     def logcdf(value: Any, mu: Any, C: Any, epsilon: Any, beta: Any) -> Any:

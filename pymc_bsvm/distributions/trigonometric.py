@@ -94,8 +94,8 @@ class Trigonometric(Checked, Discrete):
     ``pm.sample(nuts_sampler="pymc", init="adapt_diag")`` does, as the latent process starts at its
     mean. Trajectories that meet the wall are reported as divergences: 130 to 300 per 1000 draws for
     20 to 150 labels, without visible bias. A small flip turns the wall into a floor and ends them.
-    It moved posterior class probabilities by at most 0.03 (flip = 0.005) and 0.10 (flip = 0.05); see
-    the page on the trigonometric likelihood.
+    It moved posterior class probabilities by at most 0.03 (flip = 0.005) and 0.10 (flip = 0.05).
+    The page on the trigonometric likelihood has the measurements.
 
     See Also
     --------

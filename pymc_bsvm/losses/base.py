@@ -158,8 +158,8 @@ class Loss(ABC):
     def envelope(self, h: float) -> Loss:
         """Return the Moreau envelope ``min_u [l(y, u) + (u - f)² / (2 h)]``, itself a loss.
 
-        Its conjugate is ``l* + h a² / 2``, and its curvature is at most ``1 / h``: the envelope of a
-        loss with kinks is smooth.
+        Its conjugate is ``l* + h a² / 2``, and its curvature is at most ``1 / h``: the envelope of
+        a loss with kinks is smooth.
 
         Raises
         ------
@@ -177,7 +177,7 @@ class Loss(ABC):
     @final
     def project(self, y: ArrayLike, a: ArrayLike) -> Array:
         """Return the dual value nearest to ``a`` that the loss allows."""
-        return np.clip(np.asarray(a, dtype=float), *self.dual_domain(y))
+        return np.asarray(np.clip(np.asarray(a, dtype=float), *self.dual_domain(y)))
 
     @final
     def gap(self, y: ArrayLike, f: ArrayLike, a: ArrayLike) -> Array:
@@ -245,4 +245,5 @@ def _signed_labels_hint(seen: NDArray[Any]) -> str:
 def formulas(loss_type: type[Loss], xp: Any = numpy_language) -> Formulas:
     """Return the formulas of a loss in an array language, stating them only once."""
     stated = loss_type.formulas(xp)
-    return Formulas(*(formula and xp.function(formula) for formula in stated))
+    callables: list[Any] = [formula and xp.function(formula) for formula in stated]
+    return Formulas(*callables)

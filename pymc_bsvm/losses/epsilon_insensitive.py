@@ -54,15 +54,16 @@ def insensitive_noise(xp: Any) -> NoiseFormulas:
 
     def log_cdf(r: Any, C: Any, epsilon: Any) -> Any:
         d = xp.where(r > 0.0, r, -r)  # not abs: its symbolic derivative is lost at zero
-        beyond, within = xp.maximum(d - epsilon, 0.0), xp.maximum(epsilon - d, 0.0)
+        inside = xp.minimum(d, epsilon)  # one node: at the edge its derivative counts once
+        beyond, within = d - inside, epsilon - inside
         log_tail = xp.log((C * within + 1.0) / (2.0 * (C * epsilon + 1.0))) - C * beyond
         return xp.where(r > 0.0, xp.log1p(-xp.exp(log_tail)), log_tail)
 
     def quantile(u: Any, C: Any, epsilon: Any) -> Any:
         mass = C * epsilon + 1.0
         tail = 2.0 * mass * xp.minimum(u, 1.0 - u)
-        flat = 2.0 * mass * xp.abs(u - 0.5) / C
-        return xp.sign(u - 0.5) * xp.where(tail >= 1.0, flat, epsilon - xp.log(tail) / C)
+        flat, side = 2.0 * mass * (u - 0.5) / C, xp.sign(u - 0.5)
+        return xp.where(tail >= 1.0, flat, side * (epsilon - xp.log(tail) / C))
 
     return NoiseFormulas(variance, log_cdf, quantile)
 

@@ -19,7 +19,7 @@ __all__ = ["SILF", "silf_envelope", "silf_formulas", "silf_noise", "silf_stiffne
 
 
 def _make_above_flat(xp: Any) -> Any:
-    """Return ``(d, epsilon, beta) -> d - lo`` with the rounding of lo = (1 - beta) epsilon undone."""
+    """Return ``d, epsilon, beta -> d - lo``, lo = (1 - beta) epsilon with its rounding undone."""
 
     def above_flat(d: Any, epsilon: Any, beta: Any) -> Any:
         bend = beta * epsilon
@@ -40,8 +40,9 @@ def silf_formulas(xp: Any) -> Formulas:
 
     def value(y: Any, f: Any, C: Any, epsilon: Any, beta: Any) -> Any:  # (2.28)
         u, width = rise(y, f, epsilon, beta), 2.0 * beta * epsilon
-        t = xp.clip(u, 0.0, width)
-        return C * (0.5 * t * (t / width) + xp.maximum(u - width, 0.0))
+        risen = xp.maximum(u, 0.0)
+        t = xp.minimum(risen, width)
+        return C * (0.5 * t * (t / width) + (risen - t))  # knots: one comparison, one derivative
 
     def derivative(y: Any, f: Any, C: Any, epsilon: Any, beta: Any) -> Any:  # (2.29)
         u, width = rise(y, f, epsilon, beta), 2.0 * beta * epsilon
@@ -84,10 +85,12 @@ def silf_noise(xp: Any) -> NoiseFormulas:
         s, width = C * beta * epsilon, 2.0 * beta * epsilon
         root, scale = xp.sqrt(s), xp.sqrt(math.pi * s)
         u = above_flat(d, epsilon, beta)
-        q = root * (xp.clip(u, 0.0, width) / width)
+        risen, below = xp.where(u > 0.0, u, 0.0), xp.where(u > 0.0, 0.0, -u)
+        t = xp.minimum(risen, width)
+        q = root * (t / width)
         k = 1.0 - scale * erfcx(root)
-        inner = C * xp.maximum(-u, 0.0) + scale * erfcx(q) + k * xp.exp((q - root) * (q + root))
-        return xp.log(inner) - q * q - C * xp.maximum(u - width, 0.0)
+        inner = C * below + scale * erfcx(q) + k * xp.exp((q - root) * (q + root))
+        return xp.log(inner) - q * q - C * (risen - t)
 
     def mass(C: Any, epsilon: Any, beta: Any) -> Any:
         s = C * beta * epsilon
@@ -117,10 +120,10 @@ def silf_noise(xp: Any) -> NoiseFormulas:
             xp.erfcinv(quadratic_share) / root
         )
         linear = epsilon - xp.log(tail) / C
-        flat = 2.0 * total * xp.abs(u - 0.5) / C
+        flat = 2.0 * total * (u - 0.5) / C
         in_flat = tail >= scale * xp.erf(root) + last
-        d = xp.where(in_flat, flat, xp.where(tail > last, quadratic, linear))
-        return xp.sign(u - 0.5) * d
+        d = xp.where(tail > last, quadratic, linear)
+        return xp.where(in_flat, flat, xp.sign(u - 0.5) * d)
 
     return NoiseFormulas(variance, log_cdf, quantile)
 

@@ -44,8 +44,9 @@ class SoftMarginLe(ClassificationLoss):
 
         def value(y: Any, f: Any, C: Any, epsilon: Any) -> Any:
             u, width = 1.0 - y * f, 2.0 * epsilon
-            t = xp.clip(u, 0.0, width)
-            return C * (0.5 * t * (t / width) + xp.maximum(u - width, 0.0))
+            risen = xp.maximum(u, 0.0)
+            t = xp.minimum(risen, width)
+            return C * (0.5 * t * (t / width) + (risen - t))
 
         def derivative(y: Any, f: Any, C: Any, epsilon: Any) -> Any:
             return -C * y * (xp.clip(1.0 - y * f, 0.0, 2.0 * epsilon) / (2.0 * epsilon))

@@ -176,8 +176,8 @@ def check_kernel(K: Array) -> None:
         )
     if excess > _INDEFINITE:
         raise ValueError(
-            "K must be positive semidefinite, but a covariance exceeds what its two variances "
-            f"allow, by {excess:.3g} of the largest variance squared. Check the covariance function."
+            "K must be positive semidefinite, but a squared covariance exceeds the product of its "
+            f"variances by {excess:.3g} of the largest one squared. Check the covariance function."
         )
 
 
@@ -206,7 +206,7 @@ def _arguments(
     n = K.shape[0]
     y = _vector("y", y, n)
     loss.check_targets(y)
-    m = _vector("m", np.zeros(n) if m is None else np.broadcast_to(m, (n,)), n)
+    m = _vector("m", np.full(n, 0.0 if m is None else m) if np.ndim(m) == 0 else m, n)
     check_finite("m", m, "Pass a finite prior mean.")
     w = _vector("sample_weight", np.ones(n) if sample_weight is None else sample_weight, n)
     Interval(0.0, includes_low=True).check("sample_weight", w)

@@ -9,7 +9,7 @@ __all__ = ["add_product", "factorize", "inspect", "solve_free"]
 
 
 @numba.njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz"})
-def add_product(K, rows, weights, out):  # type: ignore[no-untyped-def]
+def add_product(K, rows, weights, out):
     """Add ``K[:, rows] @ weights[rows]`` to ``out``; rows stand for columns, as K is symmetric."""
     n, m = out.shape[0], rows.shape[0]
     block = 2048  # of out, so that it stays in the cache while rows of K stream by
@@ -39,7 +39,7 @@ def add_product(K, rows, weights, out):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, fastmath=False, nogil=True)
-def factorize(K, free, root):  # type: ignore[no-untyped-def]
+def factorize(K, free, root):
     """Return the Cholesky factor of ``B = I + W½ K W½`` on the free set, and whether it exists.
 
     ``root`` holds the square roots of the curvature; only the lower triangle is meaningful.
@@ -55,7 +55,7 @@ def factorize(K, free, root):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, fastmath=False, nogil=True)
-def solve_free(K, h, c):  # type: ignore[no-untyped-def]
+def solve_free(K, h, c):
     """Return the solution of ``(K + diag(h)) u = c`` on the rows with a finite h, zero elsewhere.
 
     The matrix is scaled to a unit diagonal. NaN tells that it is not positive definite.
@@ -83,7 +83,7 @@ def solve_free(K, h, c):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, fastmath=False, nogil=True)
-def inspect(K):  # type: ignore[no-untyped-def]
+def inspect(K):
     """Look at every element of K once.
 
     Returns the largest absolute element (nan if one is not finite), the largest asymmetry, the

@@ -18,7 +18,7 @@ _CHAR = types.CPointer(types.uint8)
 _UPPER = ord("U")  # the upper triangle of Fortran is the lower one of C
 
 
-def _routine(name, *arguments):  # type: ignore[no-untyped-def]
+def _routine(name, *arguments):
     symbol = f"pymc_bsvm_{name}"
     llvm.add_symbol(symbol, get_cython_function_address("scipy.linalg.cython_lapack", name))
     return types.ExternalFunction(symbol, types.void(*arguments))
@@ -29,7 +29,7 @@ _dpotrs = _routine("dpotrs", _CHAR, _INT, _INT, _REAL, _INT, _REAL, _INT, _INT)
 
 
 @numba.njit(cache=True, fastmath=False, nogil=True)
-def cholesky_in_place(A):  # type: ignore[no-untyped-def]
+def cholesky_in_place(A):
     """Replace the lower triangle of a C-ordered matrix by its Cholesky factor.
 
     Returns whether the matrix was positive definite.
@@ -44,7 +44,7 @@ def cholesky_in_place(A):  # type: ignore[no-untyped-def]
 
 
 @numba.njit(cache=True, fastmath=False, nogil=True)
-def cholesky_solve_in_place(L, x):  # type: ignore[no-untyped-def]
+def cholesky_solve_in_place(L, x):
     """Replace the right-hand sides in ``x``, one in each row, by the solutions of L L' z = x."""
     if L.shape[0] == 0:
         return

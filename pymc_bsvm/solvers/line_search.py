@@ -9,7 +9,7 @@ _LONGEST = 2.0**80
 _MAX_TRIALS = 100
 
 
-def _make_zero(derivative, function):  # type: ignore[no-untyped-def]
+def _make_zero(derivative, function):
     """Return a function that finds ``t >= 0`` where ``derivative(t, *arguments)`` is nearly zero.
 
     The zero is bracketed from t = 1 and found by the Illinois method, with a bisection at every
@@ -17,7 +17,7 @@ def _make_zero(derivative, function):  # type: ignore[no-untyped-def]
     everywhere.
     """
 
-    def zero(*arguments):  # type: ignore[no-untyped-def]
+    def zero(*arguments):
         low, at_low = 0.0, derivative(0.0, *arguments)
         if not at_low < 0.0:
             return 0.0
@@ -58,20 +58,20 @@ def _make_zero(derivative, function):  # type: ignore[no-untyped-def]
     return function(zero)
 
 
-def make_center(slope, curve, function):  # type: ignore[no-untyped-def]
+def make_center(slope, curve, function):
     """Return ``(y, f, w, p) -> db``, the change of the offset that minimises the loss alone.
 
     It is infinite if the loss decreases for ever.
     """
 
-    def total(t, y, f, w, p, step):  # type: ignore[no-untyped-def]
+    def total(t, y, f, w, p, step):
         """Return the derivative of the loss along the step."""
         along = (slope(y, f + t * step, w, p) * step).sum()
         return along if math.isfinite(along) else math.inf
 
     zero = _make_zero(function(total), function)
 
-    def center(y, f, w, p):  # type: ignore[no-untyped-def]
+    def center(y, f, w, p):
         pull = -slope(y, f, w, p).sum()
         if pull == 0.0:
             return 0.0
@@ -81,7 +81,7 @@ def make_center(slope, curve, function):  # type: ignore[no-untyped-def]
     return function(center)
 
 
-def make_line_search(slope, center, function):  # type: ignore[no-untyped-def]
+def make_line_search(slope, center, function):
     """Return the line search of one loss.
 
     Parameters
@@ -94,7 +94,7 @@ def make_line_search(slope, center, function):  # type: ignore[no-untyped-def]
         Decorator that compiles, or does nothing.
     """
 
-    def along(t, y, f, a, w, p, df, da, db, offset):  # type: ignore[no-untyped-def]
+    def along(t, y, f, a, w, p, df, da, db, offset):
         """Return the derivative of the primal along the step, or inf behind a wall.
 
         With an offset the primal is minimised over it at every t, which leaves a convex function.

@@ -1,7 +1,7 @@
 """Semismooth Newton on the free set with an exact line search.
 
-The problem is ``min P(a, b) = sum_i w_i l(y_i, f_i) + a'Ka / 2`` with ``f = m + K a + b``, where the
-offset b is zero unless asked for. At the optimum ``a = -w l'(f)``; the step towards it solves
+The problem is ``min P(a, b) = sum_i w_i l(y_i, f_i) + a'Ka / 2`` with ``f = m + K a + b``, where
+the offset b is zero unless asked for. At the optimum ``a = -w l'(f)``; the step towards it solves
 
     da = rho - W (K da + db),    rho = -w l'(f) - a,    W = w l''(f),
 
@@ -40,7 +40,7 @@ _SHORT = 1e-2  # a step after which the offset is minimised within the line sear
 _PATIENCE = 3  # such steps before the search is given up
 
 
-def make_newton(weighted, function):  # type: ignore[no-untyped-def]
+def make_newton(weighted, function):
     """Return the solver for one differentiable loss.
 
     Parameters
@@ -54,7 +54,7 @@ def make_newton(weighted, function):  # type: ignore[no-untyped-def]
     center = make_center(slope, curve, function)
     line_search = make_line_search(slope, center, function)
 
-    def latent(K, m, a, b):  # type: ignore[no-untyped-def]
+    def latent(K, m, a, b):
         """Return ``m + K a + b``."""
         f = m + b
         add_product(K, np.flatnonzero(a), a, f)
@@ -62,7 +62,7 @@ def make_newton(weighted, function):  # type: ignore[no-untyped-def]
 
     latent = function(latent)
 
-    def balance(y, a, w, p, free):  # type: ignore[no-untyped-def]
+    def balance(y, a, w, p, free):
         """Return the dual shifted on its free part so that it sums to zero."""
         shift = np.zeros(y.shape[0])
         if free.shape[0] > 0:
@@ -71,7 +71,7 @@ def make_newton(weighted, function):  # type: ignore[no-untyped-def]
 
     balance = function(balance)
 
-    def newton(K, y, w, p, m, a, b, offset, tol, least, most, callback):  # type: ignore[no-untyped-def]
+    def newton(K, y, w, p, m, a, b, offset, tol, least, most, callback):
         """Minimise P from the dual ``a`` and the offset ``b``, in ``least`` to ``most`` steps.
 
         Returns the dual, the latent values, the offset, the gap, the number of steps, the status,
@@ -108,7 +108,7 @@ def make_newton(weighted, function):  # type: ignore[no-untyped-def]
             if final or np.abs(inside - a).max() <= _FEASIBLE * np.abs(inside).max():
                 gap = row_gap(y, f, inside, w, p).sum() - b * inside.sum()
                 primal = loss(y, f, w, p).sum() + 0.5 * (inside * (f - m - b)).sum()
-                small = gap <= tol * (1.0 + abs(primal)) and steps >= least
+                small = math.isfinite(gap) and gap <= tol * (1.0 + abs(primal)) and steps >= least
                 if (small or final) and not fresh:
                     a, f, fresh = inside, latent(K, m, inside, b), True
                     continue

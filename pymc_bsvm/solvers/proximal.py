@@ -22,12 +22,14 @@ _SHRINK = 0.1  # of h, from one step of the continuation to the next
 _SHRINK_SETTLED = 0.03  # of h, from one proximal step to the next ...
 _SETTLED = 3  # ... once a step takes no more Newton steps than this
 _ROUGH = 1e-3  # relative gap at which a step of the continuation is left
-_NARROWEST = 1e-12  # of the largest prior variance: the least h
-_WARM_STEPS = 20
-_PATIENCE = 8  # steps without a smaller gap before the search is given up
+_NARROWEST = 1e-12  # of the largest prior variance: the least h ...
+_LAST = 1e-14  # ... and the least if that does not help
+_WARM_STEPS = 20  # given to a direct solve from a warm start ...
+_DIRECT_STEPS = 100  # ... and from the end of the continuation
+_PATIENCE = 5  # steps without a smaller gap before the search is given up
 
 
-def make_proximal(weighted, newton, envelope_newton, envelope_parameters, stiffness, function):  # type: ignore[no-untyped-def]
+def make_proximal(weighted, newton, envelope_newton, envelope_parameters, stiffness, function):
     """Return the solver for one loss that has an envelope.
 
     Parameters
@@ -48,25 +50,27 @@ def make_proximal(weighted, newton, envelope_newton, envelope_parameters, stiffn
 
     if newton is None:
 
-        def newton(K, y, w, p, m, a, b, offset, tol, least, most, callback):  # type: ignore[no-untyped-def]
+        def newton(K, y, w, p, m, a, b, offset, tol, least, most, callback):
             none = np.zeros(y.shape[0])
             free = np.flatnonzero(none)
             return a, m + b, b, math.inf, 0, STALLED, np.empty((0, 0)), free, none
 
         newton = function(newton)
 
-    def first_width(y, w, p, m):  # type: ignore[no-untyped-def]
+    def first_width(y, w, p, m):
         """Return the h of the first envelope, zero if there is nothing to smooth."""
         everything = np.full(y.shape[0], math.inf)
         bound = np.maximum(project(y, everything, w, p), -project(y, -everything, w, p))
         bound = np.where(w > 0.0, bound / np.where(w > 0.0, w, 1.0), 0.0).max()
         if not 0.0 < bound < math.inf:
             return 0.0
-        return _START * np.median(loss(y, m, np.ones(y.shape[0]), p)) / bound / bound
+        lost = loss(y, m, np.ones(y.shape[0]), p)
+        lost = lost[(lost > 0.0) & np.isfinite(lost)]
+        return _START * np.median(lost) / bound / bound if lost.shape[0] > 0 else 0.0
 
     first_width = function(first_width)
 
-    def proximal(K, y, w, p, m, a, b, offset, tol, least, most, callback):  # type: ignore[no-untyped-def]
+    def proximal(K, y, w, p, m, a, b, offset, tol, least, most, callback):
         """Minimise P; arguments and results are those of the Newton solver."""
         largest = 0.0
         for i in range(y.shape[0]):
@@ -99,9 +103,10 @@ def make_proximal(weighted, newton, envelope_newton, envelope_parameters, stiffn
             a, b = result[0], result[2]
             h = _SHRINK * h
         if exact:
-            result = newton(K, y, w, p, m, a, b, offset, tol, 0, most - steps, callback)
+            budget = min(most - steps, _DIRECT_STEPS)
+            result = newton(K, y, w, p, m, a, b, offset, tol, 0, budget, callback)
             steps += result[4]
-            if result[5] != STALLED or steps >= most:
+            if (result[5] != STALLED and result[5] != MAX_ITER) or steps >= most:
                 return result[0], result[1], result[2], result[3], steps, *result[5:]
             a, b = result[0], result[2]
         idle, best = 0, math.inf
@@ -124,6 +129,8 @@ def make_proximal(weighted, newton, envelope_newton, envelope_parameters, stiffn
             best = min(best, gap)
             if gap <= tol * (1.0 + abs(primal)):
                 return a, f, b, gap, steps, CONVERGED, *result[6:]
+            if idle == _PATIENCE and floor > _LAST * largest:
+                idle, floor = 0, 0.1 * floor
             if steps >= most or idle == _PATIENCE:
                 status = MAX_ITER if steps >= most else STALLED
                 return a, f, b, gap, steps, status, *result[6:]

@@ -37,27 +37,27 @@ def _state(loss_type: type[Loss], xp: Any) -> Weighted:
     """State the weighted loss for scalars, or for arrays, in an array language."""
     value, derivative, curvature, conjugate, dual_domain, _ = formulas(loss_type, xp)
 
-    def loss(y, f, w, *p):  # type: ignore[no-untyped-def]
+    def loss(y, f, w, *p):
         return xp.where(w > 0.0, w * value(y, f, *p), 0.0)
 
-    def slope(y, f, w, *p):  # type: ignore[no-untyped-def]
+    def slope(y, f, w, *p):
         return xp.where(w > 0.0, w * derivative(y, f, *p), 0.0)
 
-    def curve(y, f, w, *p):  # type: ignore[no-untyped-def]
+    def curve(y, f, w, *p):
         return xp.where(w > 0.0, w * curvature(y, f, *p), 0.0)
 
-    def dual(y, a, w, *p):  # type: ignore[no-untyped-def]
+    def dual(y, a, w, *p):
         # clipped, because (w upper) / w may round to more than upper
         row = xp.clip(a / xp.where(w > 0.0, w, 1.0), *dual_domain(y, *p))
         return xp.where(w > 0.0, w * conjugate(y, row, *p), 0.0)
 
-    def project(y, a, w, *p):  # type: ignore[no-untyped-def]
+    def project(y, a, w, *p):
         lower, upper = dual_domain(y, *p)
         return xp.where(w > 0.0, xp.clip(a, w * lower, w * upper), 0.0)
 
     loss, dual = xp.function(loss), xp.function(dual)
 
-    def gap(y, f, a, w, *p):  # type: ignore[no-untyped-def]
+    def gap(y, f, a, w, *p):
         return loss(y, f, w, *p) + dual(y, a, w, *p) + a * f
 
     slope, curve, project, gap = map(xp.function, (slope, curve, project, gap))
@@ -68,7 +68,7 @@ def _state(loss_type: type[Loss], xp: Any) -> Weighted:
 def interpreted(loss_type: type[Loss]) -> Weighted:
     """Return the weighted loss as NumPy functions of vectors."""
 
-    def lift(formula):  # type: ignore[no-untyped-def]
+    def lift(formula):
         return lambda *arguments: formula(*arguments[:-1], *arguments[-1])
 
     return Weighted(*map(lift, _state(loss_type, numpy_language)))
@@ -78,9 +78,9 @@ def interpreted(loss_type: type[Loss]) -> Weighted:
 def compiled(loss_type: type[Loss]) -> Weighted:
     """Return the weighted loss as compiled functions of vectors."""
 
-    def lift(formula):  # type: ignore[no-untyped-def]
+    def lift(formula):
         @numba_language.function
-        def lifted(y, x, w, p):  # type: ignore[no-untyped-def]
+        def lifted(y, x, w, p):
             out = np.empty(y.shape[0])
             for i in range(y.shape[0]):
                 out[i] = formula(y[i], x[i], w[i], *p)
@@ -88,9 +88,9 @@ def compiled(loss_type: type[Loss]) -> Weighted:
 
         return lifted
 
-    def lift_gap(formula):  # type: ignore[no-untyped-def]
+    def lift_gap(formula):
         @numba_language.function
-        def lifted(y, f, a, w, p):  # type: ignore[no-untyped-def]
+        def lifted(y, f, a, w, p):
             out = np.empty(y.shape[0])
             for i in range(y.shape[0]):
                 out[i] = formula(y[i], f[i], a[i], w[i], *p)
@@ -99,4 +99,4 @@ def compiled(loss_type: type[Loss]) -> Weighted:
         return lifted
 
     *pairs, gap = _state(loss_type, numba_language)
-    return Weighted(*map(lift, pairs), lift_gap(gap))
+    return Weighted._make([*map(lift, pairs), lift_gap(gap)])

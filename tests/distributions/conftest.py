@@ -1,0 +1,9 @@
+"""Shared fixtures of the distribution tests."""
+
+import numpy as np
+import pytest
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(20030815)

@@ -1,0 +1,128 @@
+"""The words of the solver: weighted losses as functions of vectors, interpreted and compiled."""
+
+import numpy as np
+import pytest
+
+from pymc_bsvm import losses, solve_dual
+from pymc_bsvm.solvers.core import compiled_solver, interpreted_solver
+from pymc_bsvm.solvers.weighted import compiled, interpreted
+from tests.solvers.problems import ALL, legendre, name, problem, profile
+
+FAST = (losses.SILF, losses.Trigonometric, losses.EpsilonInsensitive)
+
+
+def mark_slow(members):
+    return [
+        pytest.param(loss, marks=() if isinstance(loss, FAST) else pytest.mark.slow, id=name(loss))
+        for loss in members
+    ]
+
+
+every_loss = pytest.mark.parametrize("loss", ALL, ids=name)
+compiled_loss = pytest.mark.parametrize("loss", mark_slow(ALL))
+
+
+def state(loss, n=60):
+    """Targets, latent values, duals inside their domain, and weights, some of them zero."""
+    rng = np.random.default_rng(11)
+    if loss.task == "regression":
+        y, f = rng.normal(size=(2, n))
+    else:
+        y = np.where(np.arange(n) % 2 == 0, 1.0, -1.0)
+        f = rng.uniform(-0.95, 0.95, size=n)
+    f[:10] = y[:10] * (1.0 if loss.task == "regression" else 3.0)
+    w = rng.choice([0.0, 0.5, 1.0, 3.0], size=n)
+    a = w * rng.uniform(0.0, 0.99, size=n) * (y if loss.task == "classification" else 1.0)
+    return y, f, a, w
+
+
+@every_loss
+def test_interpreted_words(loss):
+    y, f, a, w = state(loss)
+    p, words = loss.parameters, interpreted(type(loss))
+    x = y - f if loss.task == "regression" else y * f
+    inner = -1.0 if loss.task == "regression" else y
+    value, slope, second = profile(loss, x)
+    np.testing.assert_allclose(words.loss(y, f, w, p), w * value, rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(words.slope(y, f, w, p), w * inner * slope, rtol=1e-11, atol=1e-13)
+    np.testing.assert_allclose(words.curve(y, f, w, p), w * second, rtol=1e-9, atol=1e-13)
+    row = np.divide(a, w, out=np.zeros_like(a), where=w > 0)
+    conjugate = np.where(w > 0, w * legendre(loss, y, row), 0.0)
+    np.testing.assert_allclose(words.conjugate(y, a, w, p), conjugate, rtol=1e-11, atol=1e-13)
+    np.testing.assert_allclose(
+        words.gap(y, f, a, w, p), w * value + conjugate + a * f, rtol=1e-10, atol=1e-12
+    )
+    assert (words.gap(y, f, a, w, p) >= -1e-14).all()
+
+
+@every_loss
+def test_projection(loss):
+    y, _, a, w = state(loss)
+    words, p = interpreted(type(loss)), loss.parameters
+
+    def project(y, a):
+        with np.errstate(invalid="ignore"):  # a weight of zero times an infinite bound
+            return words.project(y, a, w, p)
+
+    np.testing.assert_array_equal(project(y, a), a)
+    far = 1e6 * np.random.default_rng(0).normal(size=y.size)
+    inside = project(y, far)
+    lower, upper = loss.dual_domain(y)
+    assert (inside[w == 0] == 0.0).all()
+    on = w > 0
+    np.testing.assert_array_equal(
+        inside[on], np.clip(far[on], w[on] * lower[on], w[on] * upper[on])
+    )
+
+
+@every_loss
+def test_weights_of_zero_meet_walls_without_harm(loss):
+    words, p = interpreted(type(loss)), loss.parameters
+    y, f, w = np.ones(2), np.array([-50.0, 0.5]), np.array([0.0, 1.0])
+    with np.errstate(all="ignore"):
+        for word in (words.loss, words.slope, words.curve):
+            assert word(y, f, w, p)[0] == 0.0
+        assert words.gap(y, f, np.zeros(2), w, p)[0] == 0.0
+
+
+@compiled_loss
+def test_compiled_words_equal_interpreted_ones(loss):
+    y, f, a, w = state(loss)
+    p, one, two = loss.parameters, interpreted(type(loss)), compiled(type(loss))
+    for word in ("loss", "slope", "curve"):
+        got, expected = getattr(two, word)(y, f, w, p), getattr(one, word)(y, f, w, p)
+        np.testing.assert_allclose(got, expected, rtol=1e-13, atol=1e-15, err_msg=word)
+    for word in ("conjugate", "project"):
+        with np.errstate(invalid="ignore"):  # a weight of zero times an infinite bound
+            got, expected = getattr(two, word)(y, a, w, p), getattr(one, word)(y, a, w, p)
+        np.testing.assert_allclose(got, expected, rtol=1e-13, atol=1e-15, err_msg=word)
+    np.testing.assert_allclose(
+        two.gap(y, f, a, w, p), one.gap(y, f, a, w, p), rtol=1e-12, atol=1e-14
+    )
+
+
+@compiled_loss
+def test_compiled_solver_equals_the_interpreted_one(loss):
+    slow, fast = interpreted_solver(type(loss)), compiled_solver(type(loss))
+    for n, bias in ((40, False), (40, True), (1, False)):
+        K, y = problem(loss, max(n, 2))
+        K, y = np.ascontiguousarray(K[:n, :n]), y[:n]
+        m, w = np.full(n, 0.05), np.resize([1.0, 2.0, 0.5], n)
+        arguments = (K, y, w, loss.parameters, m, np.zeros(n), 0.0, bias, 1e-10, 0, 500, None)
+        with np.errstate(all="ignore"):
+            one = slow(*arguments)
+        two = fast(*arguments)
+        s = solve_dual(K, y, loss, m=m, sample_weight=w, bias=bias, tol=1e-10)
+        np.testing.assert_array_equal(s.a, one[0])
+        assert two[4] == one[4] == s.n_iter
+        assert two[5] == one[5] == 0
+        np.testing.assert_allclose(two[0], one[0], rtol=0, atol=1e-12 * (1 + np.abs(one[0]).max()))
+        np.testing.assert_allclose(two[1], one[1], rtol=0, atol=1e-11)
+        np.testing.assert_allclose(two[2], one[2], rtol=0, atol=1e-11)
+        np.testing.assert_array_equal(two[7], one[7])
+
+
+def test_assembled_solvers_are_kept():
+    assert compiled_solver(losses.SILF) is compiled_solver(losses.SILF)
+    assert interpreted_solver(losses.SILF) is interpreted_solver(losses.SILF)
+    assert compiled(losses.SILF) is compiled(losses.SILF)
