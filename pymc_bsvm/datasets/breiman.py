@@ -116,9 +116,9 @@ def waveform(
         x_i = u h_a(i) + (1 - u) h_b(i) + e_i, \quad i = 1, …, 21, \quad
         u \sim U(0, 1), \quad e_i \sim N(0, 1)
 
-    with the waves ``h₁(i) = max(6 - |i - 11|, 0)``, h₂(i) = h₁(i - 4) and h₃(i) = h₁(i + 4). The three
-    original classes mix the pairs (h₁, h₂), (h₁, h₃) and (h₂, h₃) and are equally likely. Label 1
-    is the pair (h₁, h₃); label 0 joins the other two, so P(label = 1) = 1/3.
+    with the waves ``h₁(i) = max(6 - |i - 11|, 0)``, h₂(i) = h₁(i - 4) and h₃(i) = h₁(i + 4). The
+    three original classes mix the pairs (h₁, h₂), (h₁, h₃) and (h₂, h₃) and are equally likely.
+    Label 1 is the pair (h₁, h₃); label 0 joins the other two, so P(label = 1) = 1/3.
 
     Parameters
     ----------

@@ -206,7 +206,8 @@ def _arguments(
     n = K.shape[0]
     y = _vector("y", y, n)
     loss.check_targets(y)
-    m = _vector("m", np.full(n, 0.0 if m is None else m) if np.ndim(m) == 0 else m, n)
+    m = 0.0 if m is None else m
+    m = _vector("m", np.full(n, m) if np.ndim(m) == 0 else m, n)
     check_finite("m", m, "Pass a finite prior mean.")
     w = _vector("sample_weight", np.ones(n) if sample_weight is None else sample_weight, n)
     Interval(0.0, includes_low=True).check("sample_weight", w)

@@ -36,7 +36,7 @@ CONVERGED, MAX_ITER, STALLED, INDEFINITE, INFEASIBLE, UNBOUNDED = range(6)
 _FEASIBLE = 1e-8  # relative; what a dual may lie outside its domain before it is certified
 _ROUNDING = 1e-15  # relative; a descent below it cannot be seen in the primal
 _SNAP = 1e-13  # relative; a dual this near to its bound or to zero is there
-_SHORT = 1e-2  # a step after which the offset is minimised within the line search
+_SHORT = 1e-6  # a step after which the offset is minimised within the line search
 _PATIENCE = 3  # such steps before the search is given up
 
 
