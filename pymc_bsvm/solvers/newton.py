@@ -126,6 +126,7 @@ def make_newton(weighted, function):
             da = np.where(W > 0.0, 0.0, rho)
             df = np.zeros(n)
             add_product(K, np.flatnonzero(da), da, df)
+            B = np.empty((0, 0))  # let the last factor go before the next is made
             B, definite = factorize(K, free, root)
             if not definite:
                 return a, f, b, gap, steps, INDEFINITE, B, free, root

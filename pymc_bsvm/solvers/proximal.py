@@ -81,60 +81,62 @@ def make_proximal(weighted, newton, envelope_newton, envelope_parameters, stiffn
         steps = 0
         warm = a.any()
         exact = softness > 1e-3 * floor  # the loss itself is smooth enough for Newton's method
+        none = np.empty((0, 0))  # in place of a factor that is no longer needed
         if exact and (warm or h <= 10.0 * softness):
             budget = min(most, _WARM_STEPS) if h > 10.0 * softness else most
-            result = newton(K, y, w, p, m, a, b, offset, tol, least, budget, callback)
-            steps = result[4]
-            if result[5] != STALLED and (result[5] != MAX_ITER or steps >= most):
-                return result
-            a, b = result[0], result[2]
+            a, f, b, gap, steps, status, B, free, root = newton(
+                K, y, w, p, m, a, b, offset, tol, least, budget, callback
+            )
+            if status != STALLED and (status != MAX_ITER or steps >= most):
+                return a, f, b, gap, steps, status, B, free, root
+            B = none
         elif warm:
             h = min(h, 1e3 * floor)
         inverse = np.where(w > 0.0, 1.0 / np.where(w > 0.0, w, 1.0), 0.0)
         while exact and h > 3.0 * softness:
-            q = envelope_parameters(h, *p)
-            shift = h * inverse * a
-            result = envelope_newton(
+            q, shift = envelope_parameters(h, *p), h * inverse * a
+            next_a, f, next_b, gap, used, status, B, free, root = envelope_newton(
                 K, y, w, q, m - shift, a, b, offset, _ROUGH, 0, most - steps, callback
             )
-            steps += result[4]
-            if result[5] > STALLED:
+            steps += used
+            B = none
+            if status > STALLED:
                 break
-            a, b = result[0], result[2]
-            h = _SHRINK * h
+            a, b, h = next_a, next_b, _SHRINK * h
         if exact:
             budget = min(most - steps, _DIRECT_STEPS)
-            result = newton(K, y, w, p, m, a, b, offset, tol, 0, budget, callback)
-            steps += result[4]
-            if (result[5] != STALLED and result[5] != MAX_ITER) or steps >= most:
-                return result[0], result[1], result[2], result[3], steps, *result[5:]
-            a, b = result[0], result[2]
+            a, f, b, gap, used, status, B, free, root = newton(
+                K, y, w, p, m, a, b, offset, tol, 0, budget, callback
+            )
+            steps += used
+            if (status != STALLED and status != MAX_ITER) or steps >= most:
+                return a, f, b, gap, steps, status, B, free, root
         idle, best = 0, math.inf
         h = max(h, floor)
         while True:
-            q = envelope_parameters(h, *p)
-            shift = h * inverse * a
-            result = envelope_newton(
+            B = none
+            q, shift = envelope_parameters(h, *p), h * inverse * a
+            a, f, b, gap, used, status, B, free, root = envelope_newton(
                 K, y, w, q, m - shift, a, b, offset, 1e-3 * tol, 1, most - steps, callback
             )
-            steps += result[4]
-            if result[5] > STALLED:
-                return result[0], result[1], result[2], math.inf, steps, *result[5:]
-            a, b = project(y, result[0], w, p), result[2]
+            steps += used
+            a = project(y, a, w, p)
             f = m + b
             add_product(K, np.flatnonzero(a), a, f)
+            if status > STALLED:
+                return a, f, b, math.inf, steps, status, B, free, root
             gap = row_gap(y, f, a, w, p).sum() - b * a.sum()
             primal = loss(y, f, w, p).sum() + 0.5 * (a * (f - m - b)).sum()
             idle = 0 if gap < 0.5 * best else idle + 1
             best = min(best, gap)
             if gap <= tol * (1.0 + abs(primal)):
-                return a, f, b, gap, steps, CONVERGED, *result[6:]
+                return a, f, b, gap, steps, CONVERGED, B, free, root
             if idle == _PATIENCE and floor > _LAST * largest:
                 idle, floor = 0, 0.1 * floor
             if steps >= most or idle == _PATIENCE:
                 status = MAX_ITER if steps >= most else STALLED
-                return a, f, b, gap, steps, status, *result[6:]
-            if result[4] <= _SETTLED:
+                return a, f, b, gap, steps, status, B, free, root
+            if used <= _SETTLED:
                 h = max(_SHRINK_SETTLED * h, floor)
 
     return function(proximal)

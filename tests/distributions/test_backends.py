@@ -82,7 +82,6 @@ def test_object_mode_would_be_noticed():
 @pytest.mark.filterwarnings("ignore:Skipping Check:UserWarning")
 @every_distribution
 def test_jax_gives_the_same_numbers(name):
-    pytest.importorskip("jax")
     default, jax = logp_and_gradient(name, None), logp_and_gradient(name, "JAX")
     for ours, theirs in zip(default, jax, strict=True):
         theirs = np.asarray(theirs)

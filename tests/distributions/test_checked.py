@@ -3,6 +3,7 @@
 import re
 
 import numpy as np
+import pandas
 import pymc as pm
 import pytensor
 import pytensor.tensor as pt
@@ -167,7 +168,6 @@ def test_text_and_other_things_are_refused(kind, wrap):
 
 
 def test_missing_values_of_a_data_frame_are_refused():
-    pandas = pytest.importorskip("pandas")
     with pm.Model(), pytest.raises(ValueError, match="element 1 is nan"):
         SILF("y", **GOOD[SILF], observed=pandas.Series([0.0, np.nan]))
     with pm.Model() as model:

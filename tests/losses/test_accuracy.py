@@ -7,6 +7,12 @@ from tests.losses.cases import BY_NAME, EPS, label, rows
 from tests.oracle import assert_close
 
 every_row = pytest.mark.parametrize(("case", "p"), rows(), ids=label)
+regression_row = pytest.mark.parametrize(
+    ("case", "p"), rows(lambda case: case.task == "regression"), ids=label
+)
+kinked_row = pytest.mark.parametrize(
+    ("case", "p"), rows(lambda case: not case.differentiable), ids=label
+)
 
 
 def _unit(case, x):
@@ -64,13 +70,18 @@ def test_curvature(case, p):
             raise errors[0]
 
 
-@every_row
-@pytest.mark.parametrize("target", [0.0, 0.3, -17.0])
+@pytest.mark.parametrize(
+    ("case", "p", "target"),
+    [
+        (case, p, target)
+        for case, p in rows()
+        for target in ((0.0, 0.3, -17.0) if case.task == "regression" else (None,))
+    ],
+    ids=label,
+)
 def test_conjugate(case, p, target):
     n = 39
     if case.task == "classification":
-        if target:
-            pytest.skip("labels are -1 and +1")
         y = np.where(np.arange(n) % 2 == 0, 1.0, -1.0)
     else:
         y = np.full(n, target)
@@ -100,11 +111,9 @@ def test_conjugate_is_infinite_outside_the_domain(case, p):
             assert np.isfinite(loss.conjugate(y, a))
 
 
-@every_row
+@regression_row
 def test_one_rounding_of_the_residual_is_all_that_is_lost(case, p):
     """With ``y`` and ``f`` both away from zero: the oracle sees the rounded residual."""
-    if case.task == "classification":
-        pytest.skip("a margin does not round")
     x = case.points(**p)
     y = np.resize([0.3, -1.7, 2e-3], x.shape)
     f = y - x
@@ -141,10 +150,8 @@ def test_the_wall(delta, y):
     assert np.isfinite(loss.derivative(y, f))
 
 
-@every_row
+@kinked_row
 def test_a_kink_takes_the_slope_of_the_flat_side(case, p):
-    if case.differentiable:
-        pytest.skip("no kinks")
     loss = case.loss(**p)
     if case.task == "classification":
         f = np.array([1.0, -1.0])

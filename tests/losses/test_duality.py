@@ -135,10 +135,8 @@ def test_project_clips(case, p):
     assert np.array_equal(loss.project(y, inside), inside)
 
 
-@every_row
+@pytest.mark.parametrize(("case", "p"), rows(lambda case: case.differentiable), ids=label)
 def test_sets_of_consistent_pairs(case, p):
-    if not case.differentiable:
-        pytest.skip("next test")
     loss = case.loss(**p)
     x = case.points(**p)
     y, f = case.arguments(x)

@@ -1,6 +1,8 @@
 """`solve_dual` against closed forms, independent solutions, and itself on equivalent problems."""
 
 import json
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -587,3 +589,37 @@ def test_sinc_regression_recovers_the_curve():
     X, y = sinc(300, seed=4)
     s = solve_dual(rbf(X, 1.0, 5.0, 0.1), y, losses.SILF(10.0, 0.1))
     assert np.sqrt(np.mean((s.f - np.sinc(5.0 * X[:, 0] / np.pi)) ** 2)) < 0.05
+
+
+def test_engines_are_named_and_the_compiled_one_takes_no_callback():
+    loss = losses.SILF(10.0, 0.1)
+    K, y = problem(loss, 5)
+    with pytest.raises(ValueError, match=r"engine must be 'numpy' or 'numba', but it is 'fast'\."):
+        solve_dual(K, y, loss, engine="fast")
+    with pytest.raises(ValueError, match=r"cannot call back into Python.*Leave out the callback"):
+        solve_dual(K, y, loss, engine="numba", callback=print)
+
+
+MEMORY = """
+import resource
+import numpy as np
+from pymc_bsvm import losses, solve_dual
+
+rng = np.random.default_rng(0)
+x = np.sort(rng.uniform(-3, 3, 2400))
+y = np.where(np.sin(2 * x) + rng.normal(size=x.size) > 0, 1.0, -1.0)
+K = np.exp(-0.5 * (x[:, None] - x) ** 2)
+solve_dual(K[:200, :200].copy(), y[:200], losses.Logistic())
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+solution = solve_dual(K, y, losses.Logistic())
+after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+assert solution.free.all() and solution.n_iter > 2
+print((after - before) * 1024 / (8 * x.size**2))
+"""
+
+
+def test_memory_beyond_the_kernel_matrix_stays_below_three_halves_of_the_factor():
+    done = subprocess.run(
+        [sys.executable, "-c", MEMORY], capture_output=True, text=True, check=True, timeout=120
+    )
+    assert 0.5 < float(done.stdout) < 1.5  # in units of m², here with m = n

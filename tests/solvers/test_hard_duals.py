@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-hard_duals = pytest.importorskip("benchmarks.hard_duals", reason="needs the source tree")
+from benchmarks import hard_duals
+
 SUITE = hard_duals.suite()
 SLICE = SUITE[::11][:10]
 
@@ -25,7 +26,6 @@ def test_the_suite_is_kept():
 
 @pytest.mark.parametrize("p", SLICE, ids=lambda p: f"{p.name}-{type(p.loss).__name__}-{p.kernel}")
 def test_against_clarabel(p):
-    pytest.importorskip("clarabel")
     ours = hard_duals.attempt(p, hard_duals.solve_here)
     theirs = hard_duals.attempt(p, hard_duals.solve_clarabel)
     assert ours.succeeds(1e-8), ours
@@ -38,7 +38,6 @@ def test_against_clarabel(p):
 
 
 def test_enough_of_the_slice_has_a_second_opinion():
-    pytest.importorskip("clarabel")
     verdicts = [hard_duals.attempt(p, hard_duals.solve_clarabel) for p in SLICE]
     assert sum(v.succeeds(1e-6) for v in verdicts) >= 7
 

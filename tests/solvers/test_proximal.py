@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
+from sklearn import svm
 
 from pymc_bsvm import losses, solve_dual
 from pymc_bsvm.solvers import Status
@@ -38,7 +39,6 @@ def compare(loss, K, y, theirs):
 @pytest.mark.parametrize("C", [0.1, 1.0, 10.0, 100.0])
 @pytest.mark.parametrize("epsilon", [0.01, 0.1])
 def test_libsvm_regression(n, C, epsilon):
-    svm = pytest.importorskip("sklearn.svm")
     X, y = sinc(n)
     K = rbf(X, 1.0, 5.0)
     model = svm.SVR(kernel="precomputed", C=C, epsilon=epsilon, tol=1e-7).fit(K, y)
@@ -49,7 +49,6 @@ def test_libsvm_regression(n, C, epsilon):
 @pytest.mark.parametrize("n", [40, 200])
 @pytest.mark.parametrize("C", [0.1, 1.0, 10.0, 100.0])
 def test_libsvm_classification(n, C):
-    svm = pytest.importorskip("sklearn.svm")
     X, y = two_classes(n)
     K = rbf(X, 1.0, 1.0)
     model = svm.SVC(kernel="precomputed", C=C, tol=1e-7).fit(K, y)
@@ -58,7 +57,6 @@ def test_libsvm_classification(n, C):
 
 
 def test_libsvm_with_sample_weights():
-    svm = pytest.importorskip("sklearn.svm")
     X, y = two_classes(100)
     K = rbf(X, 1.0, 1.0)
     w = np.random.default_rng(0).uniform(0.2, 3.0, size=100)

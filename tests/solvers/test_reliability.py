@@ -1,15 +1,14 @@
 """Random problems, easy and absurd: a certified gap or an explicit status."""
 
 import numpy as np
-import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from benchmarks import reliability
 from pymc_bsvm import solve_dual
 from pymc_bsvm.solvers import Status
 from tests.solvers.problems import certify
 
-reliability = pytest.importorskip("benchmarks.reliability", reason="needs the source tree")
 EPS = float(np.finfo(float).eps)
 
 

@@ -112,8 +112,12 @@ def test_compiled_solver_equals_the_interpreted_one(loss):
         with np.errstate(all="ignore"):
             one = slow(*arguments)
         two = fast(*arguments)
-        s = solve_dual(K, y, loss, m=m, sample_weight=w, bias=bias, tol=1e-10)
+        settings = {"m": m, "sample_weight": w, "bias": bias, "tol": 1e-10}
+        s = solve_dual(K, y, loss, **settings)
         np.testing.assert_array_equal(s.a, one[0])
+        compiled_solution = solve_dual(K, y, loss, engine="numba", **settings)
+        np.testing.assert_array_equal(compiled_solution.a, two[0])
+        assert compiled_solution.status is s.status
         assert two[4] == one[4] == s.n_iter
         assert two[5] == one[5] == 0
         np.testing.assert_allclose(two[0], one[0], rtol=0, atol=1e-12 * (1 + np.abs(one[0]).max()))
