@@ -30,9 +30,8 @@ LOSSES = [
     losses.SoftMarginLe(2.0, 0.3),
 ]
 
-UNFUSED = get_mode("FAST_COMPILE").excluding(
-    "fusion", "canonicalize"
-)  # quick to compile for every loss
+# Quick to compile for every loss; products of many factors would exceed what Python mode can do.
+UNFUSED = get_mode("FAST_COMPILE").excluding("fusion", "canonicalize")
 
 
 def name_of(loss):

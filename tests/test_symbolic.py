@@ -6,7 +6,7 @@ import pytensor
 import pytensor.tensor as pt
 import pytest
 
-from pymc_bsvm import losses, symbolic
+from pymc_bsvm import jax_language, losses, symbolic
 from pymc_bsvm.losses import numba_language, numpy_language
 from tests.losses.cases import BY_NAME, CASES, Case, label
 
@@ -210,7 +210,8 @@ def at_a_kink(case: Case, arguments: list[np.ndarray]) -> np.ndarray:
 def test_words_are_the_same_in_every_language():
     assert set(symbolic.__all__) == set(numpy_language.__all__)
     assert set(numba_language.__all__) == set(symbolic.__all__) - {"erfcinv"}
-    for language in (symbolic, numpy_language, numba_language):
+    assert set(jax_language.__all__) == set(numba_language.__all__)
+    for language in (symbolic, numpy_language, numba_language, jax_language):
         assert all(callable(getattr(language, word)) for word in language.__all__)
 
 
