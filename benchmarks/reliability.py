@@ -225,7 +225,7 @@ def report(
     print(
         f"**{certified:,} of {PROBLEMS:,} certified ({100 * certified / PROBLEMS:.2f} %)**; "
         f"{len(failures) - false} ended with an explicit status; {false} said converged with a "
-        "recomputed gap above the tolerance. Of the certified, "
+        "recomputed gap above the tolerance by more than rounding. Of the certified, "
         f"{allowed} have a recomputed gap above the tolerance by no more than the rounding of K a. "
         "Newton steps: "
         f"median {np.median(steps):.0f}, 95 % {np.percentile(steps, 95):.0f}, most {max(steps)}. "

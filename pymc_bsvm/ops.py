@@ -90,8 +90,11 @@ class DualSolve(Op):
     def solve(self, K: Any, y: Any, m: Any, parameters: Any) -> tuple[Any, int]:
         """Return the dual, NaN where the solve failed, and the status."""
         K, y, m, parameters = map(np.ascontiguousarray, (K, y, m, parameters))
-        failed = np.full(y.shape, np.nan)
-        if not all(np.isfinite(x).all() for x in (K, m, parameters)):
+        n, count = y.shape[0], self.loss_type.n_parameters()
+        if K.shape != (n, n) or m.shape != (n,) or parameters.shape != (count,):
+            raise ValueError(_MISMATCH)
+        failed = np.full(n, np.nan)
+        if not all(np.isfinite(x).all() for x in (K, y, m, parameters)):
             return failed, -1
         start = (np.ones_like(y), tuple(parameters), m, np.zeros_like(y), 0.0, False)
         with np.errstate(all="ignore"):
@@ -177,6 +180,10 @@ def _code_version() -> int:
     return int.from_bytes(digest.digest()[:6], "big")
 
 
+_MISMATCH = (
+    "The lengths of K, y, m and the parameters of DualSolve do not agree. "
+    "Pass K of shape (n, n), y and m of shape (n,), and all parameters of the loss's formulas."
+)
 _AS_TUPLE = [
     function(lambda p: ()),
     function(lambda p: (p[0],)),
@@ -188,14 +195,19 @@ _AS_TUPLE = [
 @register_funcify_default_op_cache_key(DualSolve)
 def _compile_dual_solve(op: DualSolve, node: Apply, **_: Any) -> tuple[Any, int]:
     solve = compiled_solver(op.loss_type)
-    as_tuple = _AS_TUPLE[op.loss_type.n_parameters()]
+    count = op.loss_type.n_parameters()
+    as_tuple = _AS_TUPLE[count]
     tol, max_iter = op.tol, op.max_iter
 
     @numba.njit(fastmath=False, nogil=True)
     def dual_solve(K, y, m, parameters):
         n = y.shape[0]
+        shapes = K.shape[0] == n and K.shape[1] == n and m.shape[0] == n
+        if not (shapes and parameters.shape[0] == count):
+            raise ValueError(_MISMATCH)
         failed = np.full(n, np.nan)
-        if not (np.isfinite(K).all() and np.isfinite(m).all() and np.isfinite(parameters).all()):
+        finite = np.isfinite(K).all() and np.isfinite(y).all()
+        if not (finite and np.isfinite(m).all() and np.isfinite(parameters).all()):
             return failed, np.asarray(-1)
         a, _, _, _, _, status, _, _, _ = solve(
             np.ascontiguousarray(K),

@@ -43,7 +43,7 @@ def silf(
 
     References
     ----------
-    [Chu03]_, section 2.2.1 and appendix F.
+    [Chu03]_, section 2.2.4 and appendix F.
     """
     n, rng = check.rows(n), check.generator(random_state)
     loss = SILF(C=C, epsilon=epsilon, beta=beta)

@@ -5,7 +5,7 @@ A loss is the negative log likelihood of one observation without its normaliser,
 ``a = -dl/df``, so that the MAP estimate is ``f = m + K a`` for every loss [Chu03]_.
 
 Formulas are written once, in `Loss.formulas`, over an array language: NumPy here, Numba in the
-compiled solver, PyTensor in model graphs.
+compiled solver, PyTensor and JAX in model graphs.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The words in which losses are written, for scalars in compiled code.
 
 See `pymc_bsvm.losses.numpy_language` for the idea. ``where`` computes both of its values, exactly
-as in the other two languages; a division by zero gives an infinity, as NumPy's does.
+as in the other languages; a division by zero gives an infinity, as NumPy's does.
 """
 
 from math import erf, erfc

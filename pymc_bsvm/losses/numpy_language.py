@@ -1,7 +1,8 @@
 """The words in which losses are written, for NumPy arrays.
 
 A loss states its formulas once, as functions of an array language ``xp``: this module,
-`pymc_bsvm.losses.numba_language` or `pymc_bsvm.symbolic`. The three share names and meaning.
+`pymc_bsvm.losses.numba_language`, `pymc_bsvm.symbolic` or `pymc_bsvm.jax_language`. The four share
+names and meaning; only this one and the symbolic one have ``erfcinv``, which quantiles need.
 """
 
 from numpy import (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 import warnings
 from collections.abc import Callable
 from typing import Literal
@@ -9,7 +10,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pymc_bsvm._validation import Interval, check_finite, positive
+from pymc_bsvm._validation import Interval, as_parameter, check_finite, positive
 from pymc_bsvm.losses import Loss
 from pymc_bsvm.losses.base import Array
 from pymc_bsvm.solvers.core import compiled_solver, interpreted_solver
@@ -120,8 +121,11 @@ def solve_dual(
     True
     """
     K, y, m, w, a = _arguments(K, y, loss, a0, m, sample_weight, check_input)
-    positive.check("tol", tol)
-    Interval(0.0, includes_low=True).check("max_iter", max_iter)
+    tol = as_parameter("tol", tol, positive)
+    if not isinstance(max_iter, numbers.Integral) or max_iter < 0:
+        raise ValueError(
+            f"max_iter must be an integer >= 0, but it is {max_iter!r}. Pass, for example, 1000."
+        )
     if on_failure not in ("raise", "warn", "ignore"):
         raise ValueError(
             f"on_failure must be 'raise', 'warn' or 'ignore', but it is {on_failure!r}. "
@@ -140,13 +144,17 @@ def solve_dual(
     solver = compiled_solver if engine == "numba" else interpreted_solver
     with np.errstate(all="ignore"):
         a, f, offset, gap, n_iter, code, cholesky, index, root = solver(type(loss))(
-            K, y, w, loss.parameters, m, a, 0.0, bool(bias), float(tol), 0, int(max_iter), report
+            K, y, w, loss.parameters, m, a, 0.0, bool(bias), tol, 0, int(max_iter), report
         )
         weighted = interpreted(type(loss))
         penalty = 0.5 * float(a @ (f - m - offset))
         primal = float(weighted.loss(y, f, w, loss.parameters).sum()) + penalty
         dual = float(weighted.conjugate(y, a, w, loss.parameters).sum() + m @ a) + penalty
-        sets = loss.sets(y, f, a / np.where(w > 0, w, 1.0))
+        if not np.isfinite(gap):
+            dual = np.inf
+        lower, upper = loss.dual_domain(y)  # (w upper) / w may round to less than upper
+        row = np.where(a >= w * upper, upper, np.where(a <= w * lower, lower, a / w))
+        sets = loss.sets(y, f, np.where(w > 0, row, 0.0))
     counted = w > 0
     solution = DualSolution(
         a=a,
@@ -235,7 +243,13 @@ def _arguments(
 
 def _vector(name: str, value: ArrayLike, n: int) -> Array:
     """Return a contiguous float vector of length n."""
-    array = np.asarray(value, dtype=float)
+    try:
+        array = np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"{name} must hold real numbers, but it is {value!r}. "
+            f"Pass one number for each of the {n} rows of K."
+        ) from None
     if array.shape != (n,):
         raise ValueError(
             f"{name} must have shape ({n},) to match K, but its shape is {array.shape}. "

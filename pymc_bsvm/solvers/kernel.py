@@ -106,4 +106,4 @@ def inspect(K):
                     size = max(size, abs(x))
                     asymmetry = max(asymmetry, abs(x - K[j, i]))
                     excess = max(excess, x * x - K[i, i] * K[j, j])
-    return size, asymmetry, least, excess / (top * top) if top > 0.0 else excess
+    return size, asymmetry, least, excess / top / top if top > 0.0 else excess

@@ -23,10 +23,12 @@ from pymc_bsvm.solvers.lapack import cholesky_solve_in_place
 from pymc_bsvm.solvers.line_search import make_center, make_line_search
 
 __all__ = [
+    "BALANCED",
     "CONVERGED",
     "INDEFINITE",
     "INFEASIBLE",
     "MAX_ITER",
+    "NOTHING",
     "STALLED",
     "UNBOUNDED",
     "make_newton",
@@ -36,6 +38,8 @@ CONVERGED, MAX_ITER, STALLED, INDEFINITE, INFEASIBLE, UNBOUNDED = range(6)
 _FEASIBLE = 1e-8  # relative; what a dual may lie outside its domain before it is certified
 _ROUNDING = 1e-15  # relative; a descent below it cannot be seen in the primal
 _SNAP = 1e-13  # relative; a dual this near to its bound or to zero is there
+BALANCED = 1e-11  # relative; what a dual may sum to when there is an offset, and ...
+NOTHING = 1e-20  # ... what counts as zero in any case
 _SHORT = 1e-6  # a step after which the offset is minimised within the line search
 _PATIENCE = 3  # such steps before the search is given up
 
@@ -92,7 +96,7 @@ def make_newton(weighted, function):
             return a, f, b, math.inf, 0, INFEASIBLE, B, free, root
         steps, idle, fresh, final, t = 0, 0, True, False, 1.0
         while True:
-            if offset:
+            if offset and math.isfinite(loss(y, f, w, p).sum()):
                 db = center(y, f, w, p)
                 if not math.isfinite(db):
                     return a, f, b, math.inf, steps, UNBOUNDED, B, free, root
@@ -101,12 +105,16 @@ def make_newton(weighted, function):
             # The certificate, once the dual is inside its domain; then again from scratch.
             target = -slope(y, f, w, p)
             exact = (W == 0.0) & (np.abs(target - a) <= _SNAP * np.abs(a).max())
-            inside = project(y, np.where(exact, target, a), w, p)
-            if offset:
+            inside = a
+            if not fresh:
+                inside = project(y, np.where(exact, target, a), w, p)
+            if offset and not fresh:
                 inside = balance(y, inside, w, p, np.flatnonzero(W > 0.0))
+            balanced = not offset or abs(inside.sum()) <= BALANCED * np.abs(inside).sum() + NOTHING
             gap = math.inf
             if final or np.abs(inside - a).max() <= _FEASIBLE * np.abs(inside).max():
-                gap = row_gap(y, f, inside, w, p).sum() - b * inside.sum()
+                if balanced:
+                    gap = row_gap(y, f, inside, w, p).sum() - b * inside.sum()
                 primal = loss(y, f, w, p).sum() + 0.5 * (inside * (f - m - b)).sum()
                 small = math.isfinite(gap) and gap <= tol * (1.0 + abs(primal)) and steps >= least
                 if (small or final) and not fresh:
@@ -129,7 +137,8 @@ def make_newton(weighted, function):
             B = np.empty((0, 0))  # let the last factor go before the next is made
             B, definite = factorize(K, free, root)
             if not definite:
-                return a, f, b, gap, steps, INDEFINITE, B, free, root
+                a = project(y, a, w, p)
+                return a, latent(K, m, a, b), b, math.inf, steps, INDEFINITE, B, free, root
             rhs = np.empty((2, free.shape[0]))
             rhs[0] = rho[free] / root[free] - root[free] * df[free]
             rhs[1] = root[free]
@@ -141,6 +150,9 @@ def make_newton(weighted, function):
             da[free] = root[free] * (rhs[0] - db * rhs[1])
             add_product(K, free, da, df)
             df += db
+            if not np.isfinite(df).all():
+                a = project(y, a, w, p)
+                return a, latent(K, m, a, b), b, math.inf, steps, INDEFINITE, B, free, root
             primal = loss(y, f, w, p).sum() + 0.5 * (a * (f - m - b)).sum()
             descent = (rho * df).sum() + db * a.sum()
             if descent > _ROUNDING * (1.0 + abs(primal)):

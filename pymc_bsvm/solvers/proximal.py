@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from pymc_bsvm.solvers.kernel import add_product
-from pymc_bsvm.solvers.newton import CONVERGED, MAX_ITER, STALLED
+from pymc_bsvm.solvers.newton import BALANCED, CONVERGED, MAX_ITER, NOTHING, STALLED
 
 __all__ = ["make_proximal"]
 
@@ -125,11 +125,13 @@ def make_proximal(weighted, newton, envelope_newton, envelope_parameters, stiffn
             add_product(K, np.flatnonzero(a), a, f)
             if status > STALLED:
                 return a, f, b, math.inf, steps, status, B, free, root
-            gap = row_gap(y, f, a, w, p).sum() - b * a.sum()
+            gap = math.inf
+            if not offset or abs(a.sum()) <= BALANCED * np.abs(a).sum() + NOTHING:
+                gap = row_gap(y, f, a, w, p).sum() - b * a.sum()
             primal = loss(y, f, w, p).sum() + 0.5 * (a * (f - m - b)).sum()
             idle = 0 if gap < 0.5 * best else idle + 1
             best = min(best, gap)
-            if gap <= tol * (1.0 + abs(primal)):
+            if math.isfinite(gap) and gap <= tol * (1.0 + abs(primal)):
                 return a, f, b, gap, steps, CONVERGED, B, free, root
             if idle == _PATIENCE and floor > _LAST * largest:
                 idle, floor = 0, 0.1 * floor
