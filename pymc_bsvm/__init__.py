@@ -1,7 +1,8 @@
 """Bayesian support vector machines as a first-class citizen of PyMC.
 
 Likelihoods for PyMC models (`SILF`, `EpsilonInsensitive`, `Trigonometric`), the family of losses
-they come from (`losses`), the sparse solver for their MAP estimates (`solve_dual`), and the
+they come from (`losses`), the sparse solver for their MAP estimates (`solve_dual`), the evidence
+(`laplace_evidence`) and the Gaussian process models that are marginalised with it (`gp`), and the
 simulated data of the papers (`datasets`). Names are imported when they are first used, so that
 importing the package is cheap.
 """
@@ -11,8 +12,9 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pymc_bsvm import datasets, losses, solvers
+    from pymc_bsvm import datasets, evidence, gp, losses, solvers
     from pymc_bsvm.distributions import SILF, EpsilonInsensitive, Trigonometric
+    from pymc_bsvm.evidence import laplace_evidence
     from pymc_bsvm.solvers import solve_dual
 
 __version__ = version("pymc-bsvm")
@@ -21,6 +23,9 @@ __all__ = [
     "EpsilonInsensitive",
     "Trigonometric",
     "datasets",
+    "evidence",
+    "gp",
+    "laplace_evidence",
     "losses",
     "solve_dual",
     "solvers",
@@ -31,6 +36,9 @@ _MODULES = {
     "EpsilonInsensitive": "distributions",
     "Trigonometric": "distributions",
     "datasets": "",
+    "evidence": "",
+    "gp": "",
+    "laplace_evidence": "evidence",
     "losses": "",
     "solve_dual": "solvers",
     "solvers": "",

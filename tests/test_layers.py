@@ -16,7 +16,7 @@ LAYERS = (
     ("_validation",),
     ("losses",),
     ("solvers",),
-    ("symbolic", "jax_language", "ops", "ops_jax"),
+    ("symbolic", "jax_language", "ops"),
     ("distributions",),
     ("evidence",),
     ("gp",),

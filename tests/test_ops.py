@@ -57,7 +57,7 @@ def parts(problem, loss):
 def objective(loss, c, tol=1e-13):
     """Return symbolic inputs, ``c'a``, the dual and the status."""
     inputs = [pt.matrix("K"), pt.vector("y"), pt.vector("m"), pt.vector("parameters")]
-    a, status = DualSolve(type(loss), tol=tol)(*inputs)
+    a, status, *_ = DualSolve(type(loss), tol=tol)(*inputs)
     return inputs, (c * a).sum(), a, status
 
 
@@ -240,7 +240,7 @@ def toy_model(problem):
         amplitude = pm.LogNormal("amplitude", 0.0, 0.5)
         covariance = amplitude * pt.as_tensor(K)
         parameters = pt.stack([C, 0.2, 0.3])
-        a, _ = DualSolve(losses.SILF)(covariance, y, np.zeros_like(y), parameters)
+        a, *_ = DualSolve(losses.SILF)(covariance, y, np.zeros_like(y), parameters)
         f = covariance @ a
         silf = losses.formulas(losses.SILF, symbolic)
         penalty = silf.value(y, f, C, 0.2, 0.3).sum() + 0.5 * a @ f

@@ -5,7 +5,15 @@ in {-1, +1} and margins ``y f``. Each loss is a small frozen object with the met
 plain NumPy.
 """
 
-from pymc_bsvm.losses.base import ClassificationLoss, Formulas, Loss, RegressionLoss, Sets, formulas
+from pymc_bsvm.losses.base import (
+    ClassificationLoss,
+    Formulas,
+    Loss,
+    RegressionLoss,
+    Sets,
+    formulas,
+    smooth_curvature,
+)
 from pymc_bsvm.losses.epsilon_insensitive import EpsilonInsensitive
 from pymc_bsvm.losses.gaussian import Gaussian
 from pymc_bsvm.losses.huber import Huber
@@ -40,4 +48,5 @@ __all__ = [
     "Trigonometric",
     "formulas",
     "noise_formulas",
+    "smooth_curvature",
 ]

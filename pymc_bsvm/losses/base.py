@@ -22,7 +22,16 @@ from numpy.typing import ArrayLike, NDArray
 from pymc_bsvm._validation import Interval, as_parameter, check_finite, check_labels, positive
 from pymc_bsvm.losses import numpy_language
 
-__all__ = ["Array", "ClassificationLoss", "Formulas", "Loss", "RegressionLoss", "Sets", "formulas"]
+__all__ = [
+    "Array",
+    "ClassificationLoss",
+    "Formulas",
+    "Loss",
+    "RegressionLoss",
+    "Sets",
+    "formulas",
+    "smooth_curvature",
+]
 
 type Array = NDArray[np.float64]
 
@@ -65,10 +74,16 @@ class Loss(ABC):
     domains: ClassVar[Mapping[str, Interval]] = MappingProxyType({})
     """The parameters and their domains."""
 
+    ramp_width: ClassVar[float] = 0.0
+    """Half width of the ramps of the smooth curvature, in the loss's own units; zero if the
+    curvature has no steps. ``benchmarks/ramp.md`` has the measurements behind the values."""
+
     def __post_init__(self) -> None:
-        """Check the parameters and store them as floats."""
+        """Check the parameters and store them as floats; symbols are left to the model."""
         for name, domain in self.domains.items():
-            object.__setattr__(self, name, as_parameter(name, getattr(self, name), domain))
+            value = getattr(self, name)
+            if not _is_symbolic(value):
+                object.__setattr__(self, name, as_parameter(name, value, domain))
 
     @staticmethod
     @abstractmethod
@@ -78,6 +93,20 @@ class Loss(ABC):
     @abstractmethod
     def check_targets(self, y: ArrayLike) -> None:
         """Raise ``ValueError`` for targets on which the loss is not defined."""
+
+    @classmethod
+    def smoothing(cls, xp: Any) -> Callable[..., Any]:
+        """State the curvature with its steps widened to ramps of half width ``width``.
+
+        Returns a function of ``(y, f, width, *parameters)``. Losses whose curvature is continuous
+        need not override it.
+        """
+        curvature = formulas(cls, xp).curvature
+
+        def unchanged(y: Any, f: Any, width: Any, *parameters: Any) -> Any:
+            return curvature(y, f, *parameters)
+
+        return unchanged
 
     envelope_type: ClassVar[type[Loss] | None] = None
     """The family of the Moreau envelopes, for losses whose envelopes are losses again."""
@@ -111,6 +140,11 @@ class Loss(ABC):
         return self.complete(*(getattr(self, name) for name in self.domains))
 
     @property
+    def symbolic(self) -> bool:
+        """Whether a parameter is a model variable rather than a number."""
+        return any(_is_symbolic(getattr(self, name)) for name in self.domains)
+
+    @property
     def normalized(self) -> bool:
         """Whether ``exp(-l) / Z`` is a probability of y with a Z that is free of f."""
         return formulas(type(self)).log_normalizer is not None
@@ -126,6 +160,13 @@ class Loss(ABC):
     def curvature(self, y: ArrayLike, f: ArrayLike) -> Array:
         """Return ``d²l/df²``; zero wherever the loss is linear."""
         return self._evaluate("curvature", y, f)
+
+    def smooth_curvature(self, y: ArrayLike, f: ArrayLike, width: float | None = None) -> Array:
+        """Return the curvature with its steps widened to ramps; `ramp_width` unless told."""
+        width = self.ramp_width if width is None else width
+        return np.asarray(
+            smooth_curvature(type(self))(np.asarray(y, dtype=float), f, width, *self.parameters)
+        )
 
     def conjugate(self, y: ArrayLike, a: ArrayLike) -> Array:
         """Return ``l*(-a) = max_f [-a f - l(y, f)]``; +inf outside the dual domain."""
@@ -235,6 +276,11 @@ class ClassificationLoss(Loss):
         check_labels("y", y, (-1, 1), _signed_labels_hint)
 
 
+def _is_symbolic(value: Any) -> bool:
+    """Return whether a value is a variable of a PyTensor graph; this layer does not import it."""
+    return hasattr(value, "owner") and hasattr(value, "type")
+
+
 def _signed_labels_hint(seen: NDArray[Any]) -> str:
     if np.isin(seen, (0, 1)).all():
         return "For labels 0 and 1, pass 2 * y - 1."
@@ -247,3 +293,14 @@ def formulas(loss_type: type[Loss], xp: Any = numpy_language) -> Formulas:
     stated = loss_type.formulas(xp)
     callables: list[Any] = [formula and xp.function(formula) for formula in stated]
     return Formulas(*callables)
+
+
+@functools.cache
+def smooth_curvature(loss_type: type[Loss], xp: Any = numpy_language) -> Callable[..., Any]:
+    """Return the curvature of a loss with its steps widened, stating it only once.
+
+    The function takes ``(y, f, width, *parameters)``. The curvature of a sparse loss is a step
+    function of f, so that the Laplace evidence jumps where a row crosses a knot; with a ramp it is
+    continuous. A width of zero is not allowed; use the curvature itself.
+    """
+    return xp.function(loss_type.smoothing(xp))  # type: ignore[no-any-return]

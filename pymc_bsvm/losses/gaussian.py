@@ -8,13 +8,17 @@ from types import MappingProxyType
 from typing import Any
 
 from pymc_bsvm._validation import positive
-from pymc_bsvm.losses.base import Formulas, RegressionLoss
+from pymc_bsvm.losses.base import Formulas
+from pymc_bsvm.losses.gaussian_tail import make_erfcx
+from pymc_bsvm.losses.noise import NoiseFormulas, NoiseLoss
 
 __all__ = ["Gaussian"]
 
+_ROOT2 = math.sqrt(2.0)
+
 
 @dataclass(frozen=True)
-class Gaussian(RegressionLoss):
+class Gaussian(NoiseLoss):
     """The squared residual, ``r² / (2 sigma²)``; with it the model is Gaussian process regression.
 
     Parameters
@@ -56,6 +60,26 @@ class Gaussian(RegressionLoss):
         return Formulas(value, derivative, curvature, conjugate, dual_domain, log_normalizer)
 
     @staticmethod
+    def noise(xp: Any) -> NoiseFormulas:
+        """State the normal distribution with both tails precise."""
+        erfcx = make_erfcx(xp)
+
+        def variance(sigma: Any) -> Any:
+            return sigma * sigma
+
+        def log_cdf(r: Any, sigma: Any) -> Any:
+            x = xp.where(r > 0.0, r, -r) / (_ROOT2 * sigma)
+            beyond = 0.5 * erfcx(x)
+            common = xp.log1p(-beyond * xp.exp(-x * x))
+            return xp.where(r > 0.0, common, xp.log(beyond) - x * x)
+
+        def quantile(u: Any, sigma: Any) -> Any:
+            rare = _ROOT2 * sigma * xp.erfcinv(2.0 * xp.minimum(u, 1.0 - u))
+            return xp.sign(u - 0.5) * rare
+
+        return NoiseFormulas(variance, log_cdf, quantile)
+
+    @staticmethod
     def envelope_parameters(h: Any, sigma: Any) -> tuple[Any, ...]:
         """Return the parameter of the Moreau envelope, which has h more of variance."""
         return ((sigma * sigma + h) ** 0.5,)
@@ -64,10 +88,6 @@ class Gaussian(RegressionLoss):
     def stiffness(sigma: Any) -> Any:
         """Return the curvature."""
         return 1.0 / (sigma * sigma)
-
-    def variance(self) -> float:
-        """Return the variance of the noise."""
-        return self.sigma**2
 
 
 Gaussian.envelope_type = Gaussian

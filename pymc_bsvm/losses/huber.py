@@ -8,7 +8,15 @@ from typing import Any
 
 from pymc_bsvm._validation import positive
 from pymc_bsvm.losses.noise import NoiseLoss
-from pymc_bsvm.losses.silf import SILF, silf_envelope, silf_formulas, silf_noise, silf_stiffness
+from pymc_bsvm.losses.silf import (
+    SILF,
+    SILF_RAMP_WIDTH,
+    silf_envelope,
+    silf_formulas,
+    silf_noise,
+    silf_smoothing,
+    silf_stiffness,
+)
 
 __all__ = ["Huber"]
 
@@ -35,7 +43,9 @@ class Huber(NoiseLoss):
     epsilon: float
 
     domains = MappingProxyType({"C": positive, "epsilon": positive})
+    ramp_width = SILF_RAMP_WIDTH
     formulas = staticmethod(silf_formulas)
+    smoothing = staticmethod(silf_smoothing)
     noise = staticmethod(silf_noise)
     envelope_type = SILF
     envelope_parameters = staticmethod(silf_envelope)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -14,8 +15,19 @@ from pymc_bsvm._validation import Interval, positive
 from pymc_bsvm.losses.base import Array, Formulas
 from pymc_bsvm.losses.gaussian_tail import make_erfcx
 from pymc_bsvm.losses.noise import NoiseFormulas, NoiseLoss
+from pymc_bsvm.losses.ramp import make_ramp
 
-__all__ = ["SILF", "silf_envelope", "silf_formulas", "silf_noise", "silf_stiffness"]
+__all__ = [
+    "SILF",
+    "SILF_RAMP_WIDTH",
+    "silf_envelope",
+    "silf_formulas",
+    "silf_noise",
+    "silf_smoothing",
+    "silf_stiffness",
+]
+
+SILF_RAMP_WIDTH = 0.5
 
 
 def _make_above_flat(xp: Any) -> Any:
@@ -66,6 +78,24 @@ def silf_formulas(xp: Any) -> Formulas:
         return xp.log(2.0 * mass / C)
 
     return Formulas(value, derivative, curvature, conjugate, dual_domain, log_normalizer)
+
+
+def silf_smoothing(xp: Any) -> Callable[..., Any]:
+    """State the curvature with ramps of half width ``width beta epsilon`` at the four knots.
+
+    In the signed residual the knots are at +-lo and +-hi. Where lo is nearer to zero than the ramp
+    is wide, the two ramps overlap and cancel, so that Huber's curvature has no dent at zero.
+    """
+    ramp = make_ramp(xp)
+
+    def curvature(y: Any, f: Any, width: Any, C: Any, epsilon: Any, beta: Any) -> Any:  # (2.30)
+        d, bend = xp.abs(y - f), beta * epsilon
+        t, knot = d / (width * bend), 1.0 / (width * beta)
+        lo, hi = (1.0 - beta) * knot, (1.0 + beta) * knot
+        band = (ramp(t - lo) - ramp(t - hi)) + (ramp(t + hi) - ramp(t + lo))
+        return C / (2.0 * bend) * band
+
+    return curvature
 
 
 def silf_noise(xp: Any) -> NoiseFormulas:
@@ -174,7 +204,9 @@ class SILF(NoiseLoss):
     domains = MappingProxyType(
         {"C": positive, "epsilon": positive, "beta": Interval(0.0, 1.0, includes_high=True)}
     )
+    ramp_width = SILF_RAMP_WIDTH
     formulas = staticmethod(silf_formulas)
+    smoothing = staticmethod(silf_smoothing)
     noise = staticmethod(silf_noise)
     envelope_parameters = staticmethod(silf_envelope)
     stiffness = staticmethod(silf_stiffness)

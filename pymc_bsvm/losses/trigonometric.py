@@ -3,17 +3,31 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
 from pymc_bsvm._validation import positive
 from pymc_bsvm.losses.base import ClassificationLoss, Formulas
+from pymc_bsvm.losses.ramp import make_ramp
 
 __all__ = ["Trigonometric"]
 
 _QUARTER = math.pi / 4
 _TINY = 1e-300  # keeps the branch that is not chosen finite, and with it symbolic derivatives
+
+
+def _make_slope(xp: Any) -> Callable[..., Any]:
+    """Return ``tan(pi (1 - z) / 4)`` as a function of both its distances, ``1 + z, 1 - z``."""
+
+    def slope(behind: Any, ahead: Any) -> Any:
+        near_wall = 1.0 / xp.tan(_QUARTER * xp.clip(behind, _TINY, 1.0))
+        gentle = xp.tan(_QUARTER * xp.clip(ahead, 0.0, 1.0))
+        inside = xp.where(behind < 1.0, near_wall, gentle)
+        return xp.where(behind > 0.0, inside, math.inf)
+
+    return xp.function(slope)  # type: ignore[no-any-return]
 
 
 @dataclass(frozen=True)
@@ -40,6 +54,7 @@ class Trigonometric(ClassificationLoss):
     delta: float = 1.0
 
     domains = MappingProxyType({"delta": positive})
+    ramp_width = 0.5
 
     @staticmethod
     def formulas(xp: Any) -> Formulas:
@@ -52,13 +67,7 @@ class Trigonometric(ClassificationLoss):
             inside = xp.where(behind < 1.0, near_wall, -xp.log1p(-sine * sine))
             return xp.where(behind > 0.0, inside, math.inf)
 
-        def slope(behind: Any, ahead: Any) -> Any:
-            near_wall = 1.0 / xp.tan(_QUARTER * xp.clip(behind, _TINY, 1.0))
-            gentle = xp.tan(_QUARTER * xp.clip(ahead, 0.0, 1.0))
-            inside = xp.where(behind < 1.0, near_wall, gentle)
-            return xp.where(behind > 0.0, inside, math.inf)
-
-        slope = xp.function(slope)
+        slope = _make_slope(xp)
 
         def derivative(y: Any, f: Any, delta: Any) -> Any:  # (5.10)
             tangent = slope((delta + y * f) / delta, (delta - y * f) / delta)
@@ -83,3 +92,16 @@ class Trigonometric(ClassificationLoss):
             return 0.0 * delta
 
         return Formulas(value, derivative, curvature, conjugate, dual_domain, log_normalizer)
+
+    @classmethod
+    def smoothing(cls, xp: Any) -> Callable[..., Any]:
+        """State the curvature continued beyond ``z = 1``, where a ramp takes it to zero."""
+        slope, ramp = _make_slope(xp), make_ramp(xp)
+
+        def curvature(y: Any, f: Any, width: Any, delta: Any) -> Any:  # (5.11)
+            behind, ahead = (delta + y * f) / delta, (delta - y * f) / delta
+            tangent = slope(behind, xp.abs(ahead))
+            bend = 0.125 * math.pi**2 * (1.0 + tangent * tangent) / delta / delta
+            return bend * ramp(ahead / width)
+
+        return curvature

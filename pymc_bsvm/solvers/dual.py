@@ -219,6 +219,11 @@ def _arguments(
             f"loss must be a loss of pymc_bsvm.losses, but it is {loss!r}. "
             "Pass, for example, losses.SILF(C=10, epsilon=0.1)."
         )
+    if loss.symbolic:
+        raise TypeError(
+            f"The parameters of loss must be numbers, but {type(loss).__name__} holds model "
+            "variables. Pass their values, or use laplace_evidence or a GP model in the graph."
+        )
     K = np.asarray(K, dtype=float)
     if K.ndim != 2 or K.shape[0] != K.shape[1] or K.shape[0] == 0:
         raise ValueError(

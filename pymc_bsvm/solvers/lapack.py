@@ -1,6 +1,6 @@
 """Cholesky factorisation and solution by LAPACK, callable from compiled code.
 
-NumPy's linear algebra in Numba has no triangular solves, so that the two LAPACK routines are taken
+NumPy's linear algebra in Numba has no triangular solves, so that three LAPACK routines are taken
 from SciPy. Their addresses are registered under fixed names, which keeps compiled code cacheable.
 """
 
@@ -10,7 +10,7 @@ import numpy as np
 from numba import types
 from numba.extending import get_cython_function_address
 
-__all__ = ["cholesky_in_place", "cholesky_solve_in_place"]
+__all__ = ["cholesky_in_place", "cholesky_inverse_in_place", "cholesky_solve_in_place"]
 
 _INT = types.CPointer(types.int32)
 _REAL = types.CPointer(types.float64)
@@ -25,6 +25,7 @@ def _routine(name, *arguments):
 
 
 _dpotrf = _routine("dpotrf", _CHAR, _INT, _REAL, _INT, _INT)
+_dpotri = _routine("dpotri", _CHAR, _INT, _REAL, _INT, _INT)
 _dpotrs = _routine("dpotrs", _CHAR, _INT, _INT, _REAL, _INT, _REAL, _INT, _INT)
 
 
@@ -62,3 +63,14 @@ def cholesky_solve_in_place(L, x):
         order.ctypes,
         info.ctypes,
     )
+
+
+@numba.njit(cache=True, fastmath=False, nogil=True)
+def cholesky_inverse_in_place(L):
+    """Replace the lower triangle of a Cholesky factor by that of the inverse of L L'."""
+    if L.shape[0] == 0:
+        return
+    uplo = np.array([_UPPER], dtype=np.uint8)
+    order = np.array([L.shape[0]], dtype=np.int32)
+    info = np.zeros(1, dtype=np.int32)
+    _dpotri(uplo.ctypes, order.ctypes, L.ctypes, order.ctypes, info.ctypes)

@@ -10,7 +10,11 @@ import numpy as np
 from pytensor.link.jax.dispatch.basic import jax_funcify
 
 from pymc_bsvm import jax_language, losses
-from pymc_bsvm.ops import DualSolve, FreeSolve
+from pymc_bsvm.ops.dual_solve import DualSolve
+from pymc_bsvm.ops.free_solve import FreeSolve
+from pymc_bsvm.ops.implicit_dual import ImplicitDual
+from pymc_bsvm.ops.log_det import LogDet, LogDetGradient
+from pymc_bsvm.ops.support_rows import SupportRows
 
 __all__: list[str] = []
 
@@ -26,7 +30,40 @@ def _solve_free(K: Any, h: Any, c: Any) -> Any:
 
 @jax_funcify.register(FreeSolve)
 def _free_solve(op: FreeSolve, **_: Any) -> Any:
-    return _solve_free
+    return lambda K, h, c, *factor: _solve_free(K, h, c)
+
+
+@jax_funcify.register(SupportRows)
+def _support_rows(op: SupportRows, **_: Any) -> Any:
+    return lambda a, W: (jnp.arange(a.shape[0]), jnp.arange(0))
+
+
+@jax_funcify.register(ImplicitDual)
+def _implicit_dual(op: ImplicitDual, **_: Any) -> Any:
+    # DualSolve, where the dual comes from, is differentiated by JAX itself
+    return lambda K, y, m, parameters, a, *factor: a
+
+
+@jax_funcify.register(LogDet)
+def _log_det(op: LogDet, **_: Any) -> Any:
+    def log_det(K: Any, W: Any) -> tuple[Any, Any]:
+        """Return the determinant in a form that differentiates where W is zero, and no factor."""
+        n = W.shape[0]
+        sign, value = jnp.linalg.slogdet(jnp.eye(n) + W[:, None] * K)
+        return jnp.where(sign > 0.0, value, jnp.nan), jnp.zeros((0, 0))
+
+    return log_det
+
+
+@jax_funcify.register(LogDetGradient)
+def _log_det_gradient(op: LogDetGradient, **_: Any) -> Any:
+    def log_det_gradient(K: Any, W: Any, cholesky: Any) -> tuple[Any, Any]:
+        root = jnp.sqrt(W)
+        B = jnp.eye(W.shape[0]) + root[:, None] * K * root
+        R = root[:, None] * jnp.linalg.inv(B) * root
+        return R, jnp.diag(K) - ((K @ R) * K).sum(axis=1)
+
+    return log_det_gradient
 
 
 @jax_funcify.register(DualSolve)
@@ -40,10 +77,11 @@ def _dual_solve(op: DualSolve, **_: Any) -> Any:
     count = op.loss_type.n_parameters()
 
     def host(K: Any, y: Any, m: Any, parameters: Any) -> tuple[Any, Any]:
-        a, status = op.solve(*(np.asarray(x, dtype="float64") for x in (K, y, m, parameters)))
+        numbers = (np.asarray(x, dtype="float64") for x in (K, y, m, parameters))
+        a, status, *_ = op.solve(*numbers)
         return a, np.asarray(status, dtype="int64")
 
-    def dual_solve(K: Any, y: Any, m: Any, parameters: Any) -> tuple[Any, Any]:
+    def dual_solve(K: Any, y: Any, m: Any, parameters: Any) -> tuple[Any, ...]:
         """Solve on the host, then take one Newton step, which moves nothing but the derivative."""
         shapes = (jax.ShapeDtypeStruct(y.shape, y.dtype), jax.ShapeDtypeStruct((), "int64"))
         arguments = jax.lax.stop_gradient((K, y, m, parameters))
@@ -56,6 +94,7 @@ def _dual_solve(op: DualSolve, **_: Any) -> Any:
         off = jnp.where(W > 0.0, 0.0, balance)
         fixed = jax.lax.stop_gradient(K)
         right = jnp.where(W > 0.0, jnp.where(W > 0.0, h, 0.0) * balance - fixed @ off, 0.0)
-        return a - off - _solve_free(fixed, h, right), status
+        a = a - off - _solve_free(fixed, h, right)
+        return a, status, m + K @ a, jnp.arange(0), jnp.zeros(0), jnp.zeros((0, 0))
 
     return dual_solve

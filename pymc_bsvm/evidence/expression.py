@@ -1,0 +1,128 @@
+"""The Laplace evidence as an expression of a PyTensor graph, with an exact gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import pytensor.tensor as pt
+from pytensor.gradient import disconnected_grad
+
+from pymc_bsvm import losses, symbolic
+from pymc_bsvm.evidence.laplace import ACCEPTED_GAP, TARGET_GAP
+from pymc_bsvm.losses import Loss
+from pymc_bsvm.ops import DualSolve, ImplicitDual, LogDet, SupportRows
+
+__all__ = ["EvidenceTerms", "MapEstimate", "evidence_terms", "map_estimate"]
+
+
+class EvidenceTerms(NamedTuple):
+    """The symbolic terms of an evidence, in nats; see `pymc_bsvm.evidence.laplace`.
+
+    Only `log_evidence` has derivatives: that of the others alone would need the implicit
+    derivative of the MAP estimate, which cancels in their sum.
+    """
+
+    log_evidence: Any
+    fit: Any
+    penalty: Any
+    log_det: Any
+    log_normalizer: Any
+    estimate: MapEstimate
+
+
+class MapEstimate(NamedTuple):
+    """The symbolic MAP estimate; NaN if the solver failed."""
+
+    a: Any
+    """Dual, of shape (n,)."""
+    f: Any
+    """Latent values, of shape (n,)."""
+    status: Any
+    """Zero if converged; see `pymc_bsvm.ops.DualSolve`."""
+    factor: list[Any]
+    """Rows, root curvature and Cholesky factor of the solver's last step."""
+
+
+def map_estimate(K: Any, y: Any, m: Any, loss: Loss) -> MapEstimate:
+    """Solve for the MAP estimate as a constant of the graph."""
+    solve = DualSolve(type(loss), tol=TARGET_GAP, accept=ACCEPTED_GAP)
+    arguments = map(disconnected_grad, (K, y, m, parameter_vector(loss)))
+    a, status, f, *factor = solve(*arguments)
+    return MapEstimate(a, f, status, factor)
+
+
+def evidence_terms(
+    K: Any,
+    y: Any,
+    loss: Loss,
+    *,
+    m: Any = None,
+    ramp_width: float = 0.0,
+    minor: Callable[[Any], Any] | None = None,
+) -> EvidenceTerms:
+    """Return the Laplace evidence of a model as an expression.
+
+    All derivatives go through the support vectors: through ``minor(rows)``, the prior covariance of
+    the support vectors with each other.
+
+    Parameters
+    ----------
+    K : tensor_like of shape (n, n)
+        Prior covariance.
+    y : tensor_like of shape (n,)
+        Targets: real numbers for a regression loss, -1 and +1 for a classification loss.
+    loss : Loss
+        The loss; its parameters may be variables.
+    m : tensor_like, optional
+        Prior mean, of shape (n,) or a scalar. Zero by default.
+    ramp_width : float
+        Half width of the ramps in the determinant's curvature; zero for steps.
+    minor : callable, optional
+        ``minor(rows)`` builds ``K[rows][:, rows]`` where that is cheaper to differentiate than
+        through all of K, such as from the rows of the inputs.
+
+    Returns
+    -------
+    EvidenceTerms
+        The evidence and its terms.
+    """
+    K, y = (pt.as_tensor_variable(x).astype("float64") for x in (K, y))
+    m = pt.zeros_like(y) if m is None else pt.zeros_like(y) + m
+    minor = minor or (lambda rows: K[rows[:, None], rows])
+    stated = losses.formulas(type(loss), symbolic)
+    p = [pt.as_tensor_variable(x) for x in loss.parameters]
+
+    def curvature(y: Any, f: Any) -> Any:
+        if ramp_width > 0.0:
+            return losses.smooth_curvature(type(loss), symbolic)(y, f, ramp_width, *p)
+        return stated.curvature(y, f, *p)
+
+    estimate = map_estimate(K, y, m, loss)
+    curved, straight = SupportRows()(estimate.a, curvature(y, estimate.f))
+    rows = pt.concatenate([curved, straight])
+    k, a = curved.shape[0], estimate.a[rows]
+    K_rows, y_rows, m_rows = minor(rows), y[rows], m[rows]
+
+    # A Lagrangian: it is stationary in f and in a, which are constants here.
+    fit = stated.value(y, estimate.f, *p).sum()
+    penalty = a @ (estimate.f[rows] - m_rows) - 0.5 * (a @ (K_rows @ a))
+
+    index, *factor = estimate.factor
+    position = pt.zeros_like(estimate.a, dtype="int64")[rows].set(pt.arange(rows.shape[0]))
+    dual = ImplicitDual(type(loss))(
+        K_rows, y_rows, m_rows, parameter_vector(loss), a, position[index], *factor
+    )
+    f = m_rows[:k] + K_rows[:k] @ dual
+    log_det, _ = LogDet()(K_rows[:k, :k], curvature(y_rows[:k], f))
+    log_normalizer = y.shape[0] * stated.log_normalizer(*p)  # type: ignore[misc]
+    terms = [fit, penalty, log_det, pt.as_tensor_variable(log_normalizer)]
+    log_evidence = -(fit + penalty + 0.5 * log_det + log_normalizer)
+    return EvidenceTerms(log_evidence, *map(disconnected_grad, terms), estimate)
+
+
+def parameter_vector(loss: Loss) -> Any:
+    """Return the parameters of the loss's formulas as one vector."""
+    if not loss.parameters:
+        return pt.zeros((0,))
+    return pt.stack([pt.as_tensor_variable(x).astype("float64") for x in loss.parameters])

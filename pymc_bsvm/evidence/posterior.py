@@ -1,0 +1,194 @@
+"""The Gaussian that Laplace's method puts in the place of the posterior of the latent values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.linalg import solve_triangular
+
+from pymc_bsvm.evidence.predictive import log_predictive_density
+from pymc_bsvm.losses import Loss
+from pymc_bsvm.losses.base import Array
+from pymc_bsvm.solvers import DualSolution, Factor
+from pymc_bsvm.solvers.kernel import factorize
+from pymc_bsvm.solvers.lapack import cholesky_inverse_in_place
+
+__all__ = ["Cavity", "LaplacePosterior", "factor_of", "inverse_of"]
+
+
+@dataclass(frozen=True)
+class Cavity:
+    """The latent values with one observation left out at a time, each of shape (n,)."""
+
+    mean: Array
+    variance: Array
+
+
+@dataclass(frozen=True)
+class LaplacePosterior:
+    """The posterior of the latent values, ``N(f, (K⁻¹ + W)⁻¹)`` at the MAP estimate f.
+
+    W is the curvature of the loss, without the ramps that smooth the evidence: rows in the flat and
+    in the linear zones of a loss carry no information on the width of the posterior, (4.46) and
+    (5.41) of [Chu03]_.
+    """
+
+    K: Array = field(repr=False)
+    """Prior covariance, of shape (n, n)."""
+    y: Array = field(repr=False)
+    loss: Loss
+    solution: DualSolution
+
+    @cached_property
+    def factor(self) -> Factor:
+        """The factor of ``B = I + W½ K W½`` on the free set."""
+        return factor_of(self.K, self.loss.curvature(self.y, self.solution.f))
+
+    @property
+    def mean(self) -> Array:
+        """Mean of the latent values, which is their mode, of shape (n,)."""
+        return self.solution.f
+
+    @cached_property
+    def variance(self) -> Array:
+        """Variance of the latent values, of shape (n,), in squared units of f."""
+        index, root = self.factor.index, self.factor.root_curvature
+        variance = self._reduce(np.diag(self.K).copy(), self._restrict(self.K))
+        # where the data say much, this form does not cancel
+        known = root**2 * np.diag(self.K)[index] > 1.0
+        variance[index[known]] = ((1.0 - self._inverse_diagonal) / root**2)[known]
+        return variance
+
+    @cached_property
+    def effective_parameters(self) -> float:
+        """Number of parameters that the data determine, ``trace(K W (I + K W)⁻¹)``."""
+        return float((1.0 - self._inverse_diagonal).sum())
+
+    @cached_property
+    def cavity(self) -> Cavity:
+        """The latent values without their own observation, in closed form.
+
+        Removing a row's Gaussian from the posterior leaves the precision ``1 / q - W`` with the
+        posterior variance q, and the mean ``f - v a`` with the variance v that is left.
+        """
+        variance = self.variance.copy()
+        variance[self.factor.index] /= self._inverse_diagonal
+        return Cavity(self.solution.f - variance * self.solution.a, variance)
+
+    @cached_property
+    def log_predictive(self) -> Array:
+        """Log density of each observation given all others, of shape (n,), in nats.
+
+        The prediction is exact given the Gaussian of the latent value without its own observation.
+        """
+        return log_predictive_density(self.loss, self.y, self.cavity.mean, self.cavity.variance)
+
+    @cached_property
+    def rows(self) -> NDArray[np.intp]:
+        """The training rows that predictions need: the support vectors."""
+        return np.flatnonzero(self.solution.support)
+
+    def predict_mean(self, cross: ArrayLike) -> Array:
+        """Return the mean of new latent values, less the prior's.
+
+        Parameters
+        ----------
+        cross : array_like of shape (n, n_new) or (n_support, n_new)
+            Prior covariance of all training rows, or of `rows` alone, with the new ones.
+        """
+        return np.asarray(self._restrict(cross).T @ self.solution.a[self.rows])
+
+    def predict_variance(self, cross: ArrayLike, prior: ArrayLike) -> Array:
+        """Return the variance of new latent values, of shape (n_new,).
+
+        Parameters
+        ----------
+        cross : array_like of shape (n, n_new) or (n_support, n_new)
+            Prior covariance of all training rows, or of `rows` alone, with the new ones.
+        prior : array_like of shape (n_new,)
+            Prior variance of the new ones.
+        """
+        return self._reduce(np.array(prior, dtype=float), self._restrict(cross))
+
+    def predict_covariance(self, cross: ArrayLike, prior: ArrayLike) -> Array:
+        """Return the covariance of new latent values, of shape (n_new, n_new).
+
+        Parameters
+        ----------
+        cross : array_like of shape (n, n_new) or (n_support, n_new)
+            Prior covariance of all training rows, or of `rows` alone, with the new ones.
+        prior : array_like of shape (n_new, n_new)
+            Prior covariance of the new ones.
+        """
+        half = self._explained(self._restrict(cross))
+        return np.asarray(np.asarray(prior, dtype=float) - half.T @ half)
+
+    def _restrict(self, cross: ArrayLike) -> Array:
+        """Return the covariance of the support vectors with new rows."""
+        cross = np.asarray(cross, dtype=float)
+        if cross.shape[0] == self.rows.size:
+            return cross
+        if cross.shape[0] != self.y.size:
+            raise ValueError(
+                f"cross has {cross.shape[0]} rows, but there are {self.y.size} training rows and "
+                f"{self.rows.size} support vectors. Pass the covariance of either with new rows."
+            )
+        return cross[self.rows]
+
+    def _explained(self, cross: Array) -> Array:
+        """Return ``L⁻¹ W½ k`` for the support vectors' rows of k, of shape (m, n_new)."""
+        index, root, cholesky = (
+            self.factor.index,
+            self.factor.root_curvature,
+            self.factor.cholesky,
+        )
+        if index.size == 0:
+            return np.zeros((0, cross.shape[1]))
+        return np.asarray(
+            solve_triangular(
+                cholesky,
+                root[:, None] * cross[np.searchsorted(self.rows, index)],
+                lower=True,
+                check_finite=False,
+            )
+        )
+
+    def _reduce(self, prior: Array, cross: Array) -> Array:
+        """Subtract from prior variances what the data explain; rounding may not go below zero."""
+        half = self._explained(cross)
+        return np.maximum(prior - np.einsum("ij,ij->j", half, half), 0.0)
+
+    @cached_property
+    def _inverse_diagonal(self) -> Array:
+        return np.diag(inverse_of(self.factor)).copy()
+
+
+def factor_of(K: Array, curvature: Array) -> Factor:
+    """Return the Cholesky factor of ``B = I + W½ K W½`` on the rows with positive curvature W.
+
+    Raises
+    ------
+    ValueError
+        If B is not positive definite, which means that K is indefinite.
+    """
+    index = np.flatnonzero(curvature > 0.0)
+    root = np.sqrt(np.maximum(curvature, 0.0))
+    cholesky, definite = factorize(K, index, root)
+    if not definite:
+        raise ValueError(
+            "K must be positive semidefinite, but I + W½ K W½ has no Cholesky factor. "
+            "Check the covariance function, or add a jitter to the diagonal of K."
+        )
+    return Factor(index, root[index], cholesky)
+
+
+def inverse_of(factor: Factor) -> Array:
+    """Return the lower triangle of ``B⁻¹``, of shape (m, m)."""
+    if factor.index.size == 0:
+        return np.zeros((0, 0))
+    inverse = factor.cholesky.copy()
+    cholesky_inverse_in_place(inverse)
+    return inverse

@@ -1,0 +1,369 @@
+"""Predictive distributions of new targets and labels, given a Gaussian latent value.
+
+Wherever the latent value comes from, Laplace's approximation, expectation propagation or the prior,
+what is observed follows from ``f* ~ N(latent_mean, latent_variance)`` and the loss: the target is
+``t = f* + noise`` (section 4.1.4 of [Chu03]_), the label is +1 with probability
+``E[exp(-loss(+1, f*))]`` (5.42).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import singledispatch
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import ndtri
+
+from pymc_bsvm._validation import Interval, check_finite
+from pymc_bsvm.evidence.gaussian_integrals import (
+    Convolution,
+    convolution,
+    log_average,
+    log_one_minus_exp,
+)
+from pymc_bsvm.losses.base import Array, ClassificationLoss, Loss, RegressionLoss
+from pymc_bsvm.losses.gaussian import Gaussian
+from pymc_bsvm.losses.noise import NoiseLoss
+
+__all__ = ["ClassPredictive", "RegressionPredictive", "log_predictive_density", "predictive"]
+
+type RandomSeed = int | np.random.Generator | np.random.SeedSequence | None
+
+_NONNEGATIVE = Interval(low=0.0, includes_low=True)
+_MOST_STEPS = 200
+_SAME_PROBABILITY = 1e-13  # relative; the accuracy of the distribution function
+_LEAST_UNIFORM = 2.0**-54  # the generator can return 0, whose quantile is infinite
+
+
+@dataclass(frozen=True, eq=False)
+class _Predictive[L: Loss]:
+    """A Gaussian latent value seen through a loss."""
+
+    latent_mean: Array
+    latent_variance: Array
+    loss: L
+
+    task: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        """Check the fields and store the arrays broadcast against each other."""
+        _check_loss(self.loss, self.task)
+        check_finite("latent_mean", self.latent_mean, "Pass the means of the latent values.")
+        _NONNEGATIVE.check("latent_variance", self.latent_variance)
+        arrays = (np.asarray(x, dtype=float) for x in (self.latent_mean, self.latent_variance))
+        try:
+            mean, variance = np.broadcast_arrays(*arrays)
+        except ValueError:
+            raise ValueError(
+                f"latent_mean and latent_variance have the shapes {np.shape(self.latent_mean)} and "
+                f"{np.shape(self.latent_variance)}, which do not fit together. "
+                "Pass one variance for each mean."
+            ) from None
+        object.__setattr__(self, "latent_mean", mean)
+        object.__setattr__(self, "latent_variance", variance)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape of the latent means and variances after broadcasting."""
+        return self.latent_mean.shape
+
+
+@dataclass(frozen=True, eq=False)
+class RegressionPredictive(_Predictive[RegressionLoss]):
+    """The distribution of targets ``t = f* + noise`` with ``f* ~ N(latent_mean, latent_variance)``.
+
+    The noise has the density ``exp(-loss) / Z``. The density of the sum is exact and in closed form
+    for SILF and its relatives and for Gaussian noise, by quadrature for other losses.
+
+    Parameters
+    ----------
+    latent_mean : array_like
+        Means of the latent values, in units of the target.
+    latent_variance : array_like
+        Variances of the latent values without the noise, in squared units of the target; not
+        negative. Where it is zero, the target is the mean plus noise.
+    loss : RegressionLoss
+        The negative log density of the noise.
+
+    Raises
+    ------
+    ValueError
+        If a mean or a variance is not finite, a variance is negative, or the loss is not one of
+        regression.
+
+    Notes
+    -----
+    All arguments broadcast against the fields. Methods of targets return 0, 1 or -inf at infinite
+    targets and NaN at NaN.
+
+    References
+    ----------
+    [Chu03]_, (4.46) and what follows it; [CKO04]_; [RW06]_, (2.25) for Gaussian noise.
+    """
+
+    task = "regression"
+
+    @property
+    def mean(self) -> Array:
+        """Means of the targets; the noise has none."""
+        return self.latent_mean
+
+    @property
+    def variance(self) -> Array:
+        """Variances of the targets, those of the latent values and of the noise together."""
+        return self.latent_variance + self.loss.variance()
+
+    def logpdf(self, t: ArrayLike) -> Array:
+        """Return the log predictive density, in nats, at targets ``t``."""
+        return self._of_residual(convolution(self.loss).log_density, t, (-np.inf, -np.inf))
+
+    def pdf(self, t: ArrayLike) -> Array:
+        """Return the predictive density at targets ``t``, per unit of the target."""
+        return np.exp(self.logpdf(t))
+
+    def logcdf(self, t: ArrayLike) -> Array:
+        """Return the log probability of a target of at most ``t``."""
+        return self._of_residual(self._log_below, t, (-np.inf, 0.0))
+
+    def cdf(self, t: ArrayLike) -> Array:
+        """Return the probability of a target of at most ``t``."""
+        return np.exp(self.logcdf(t))
+
+    def logsf(self, t: ArrayLike) -> Array:
+        """Return the log probability of a target above ``t``."""
+        return self._of_residual(self._log_above, t, (0.0, -np.inf))
+
+    def quantile(self, u: ArrayLike) -> Array:
+        """Return the targets below which a share ``u`` of the distribution lies.
+
+        Parameters
+        ----------
+        u : array_like
+            Probabilities; NaN is returned for those outside [0, 1].
+
+        Returns
+        -------
+        ndarray
+            Solutions of ``cdf(t) = u``, to 1e-12 of the smaller of ``u`` and ``1 - u``.
+        """
+        u, mean, variance = np.broadcast_arrays(
+            np.asarray(u, dtype=float), self.latent_mean, self.latent_variance
+        )
+        t = np.where(u == 0.0, -np.inf, np.where(u == 1.0, np.inf, np.nan))
+        inside = (u > 0.0) & (u < 1.0)
+        if inside.any():
+            d = _solve_quantile(convolution(self.loss), u[inside], variance[inside])
+            t[inside] = mean[inside] + d
+        return t
+
+    def draws(
+        self, size: int | tuple[int, ...] | None = None, random_seed: RandomSeed = None
+    ) -> Array:
+        """Draw targets: a Gaussian latent value plus noise.
+
+        Parameters
+        ----------
+        size : int or tuple of int, optional
+            Leading shape of the result.
+        random_seed : int, numpy.random.SeedSequence, numpy.random.Generator or None
+            Seed, or the generator to use.
+
+        Returns
+        -------
+        ndarray of shape (*size, *shape)
+            Independent draws.
+        """
+        rng = np.random.default_rng(random_seed)
+        leading = () if size is None else tuple(np.atleast_1d(size))
+        shape = (*leading, *self.shape)
+        latent = self.latent_mean + np.sqrt(self.latent_variance) * rng.standard_normal(shape)
+        return np.asarray(latent + draw_noise(self.loss, rng, shape))
+
+    def _log_below(self, d: Array, variance: Array) -> Array:
+        log_tail = convolution(self.loss).log_tail(d, variance)
+        return np.where(d < 0.0, log_tail, log_one_minus_exp(log_tail))
+
+    def _log_above(self, d: Array, variance: Array) -> Array:
+        log_tail = convolution(self.loss).log_tail(d, variance)
+        return np.where(d < 0.0, log_one_minus_exp(log_tail), log_tail)
+
+    def _of_residual(
+        self, function: Callable[[Array, Array], Array], t: ArrayLike, ends: tuple[float, float]
+    ) -> Array:
+        """Evaluate a function of residuals and variances; ``ends`` are its limits at -inf, inf."""
+        d, variance = np.broadcast_arrays(
+            np.asarray(t, dtype=float) - self.latent_mean, self.latent_variance
+        )
+        result = np.where(d == -np.inf, ends[0], np.where(d == np.inf, ends[1], np.nan))
+        finite = np.isfinite(d)
+        if finite.any():
+            result[finite] = function(d[finite], variance[finite])
+        return result
+
+
+@dataclass(frozen=True, eq=False)
+class ClassPredictive(_Predictive[ClassificationLoss]):
+    """The distribution of labels in {-1, +1} with ``f* ~ N(latent_mean, latent_variance)``.
+
+    The smaller of the two probabilities keeps its relative accuracy, however small; the larger one
+    is its complement.
+
+    Parameters
+    ----------
+    latent_mean : array_like
+        Means of the latent values.
+    latent_variance : array_like
+        Variances of the latent values; not negative. Where it is zero, the latent value is known.
+    loss : ClassificationLoss
+        A loss with a normaliser.
+
+    Raises
+    ------
+    ValueError
+        If a mean or a variance is not finite, a variance is negative, or the loss is not the
+        negative log probability of a label.
+
+    References
+    ----------
+    [Chu03]_, (5.42); [RW06]_, (3.25) and (3.82).
+    """
+
+    task = "classification"
+
+    def log_probability(self, y: ArrayLike = 1) -> Array:
+        """Return the log probability, in nats, of labels ``y`` in {-1, +1}."""
+        self.loss.check_targets(y)
+        margin, variance = np.broadcast_arrays(
+            np.asarray(y, dtype=float) * self.latent_mean, self.latent_variance
+        )
+        log_smaller = log_average(self.loss, -np.abs(margin).ravel(), variance.ravel())
+        log_smaller = np.minimum(log_smaller, -math.log(2.0)).reshape(margin.shape)
+        likely = np.where(margin > 0.0, log_one_minus_exp(log_smaller), log_smaller)
+        return np.where(margin == 0.0, -math.log(2.0), likely)  # both labels alike: one half
+
+    def probability(self, y: ArrayLike = 1) -> Array:
+        """Return the probability of labels ``y`` in {-1, +1}."""
+        return np.exp(self.log_probability(y))
+
+
+def predictive(
+    loss: Loss, mean: ArrayLike, variance: ArrayLike
+) -> RegressionPredictive | ClassPredictive:
+    """Return the predictive distribution of targets or labels, as the loss has it.
+
+    Parameters
+    ----------
+    loss : Loss
+        A normalised loss.
+    mean, variance : array_like
+        Means and variances of the latent values; they broadcast against each other.
+
+    Returns
+    -------
+    RegressionPredictive or ClassPredictive
+    """
+    _check_loss(loss, getattr(loss, "task", ""))
+    kinds: dict[str, Any] = {
+        "regression": RegressionPredictive,
+        "classification": ClassPredictive,
+    }
+    distribution: RegressionPredictive | ClassPredictive = kinds[loss.task](mean, variance, loss)
+    return distribution
+
+
+def log_predictive_density(loss: Loss, y: ArrayLike, mean: ArrayLike, variance: ArrayLike) -> Array:
+    """Return the log predictive density of targets, or the log probability of labels, in nats.
+
+    Parameters
+    ----------
+    loss : Loss
+        A normalised loss.
+    y : array_like
+        Targets, or labels in {-1, +1}.
+    mean, variance : array_like
+        Means and variances of the latent values; all three broadcast.
+
+    Returns
+    -------
+    ndarray
+        One value for each of the broadcast arguments.
+    """
+    distribution = predictive(loss, mean, variance)
+    loss.check_targets(y)
+    if isinstance(distribution, RegressionPredictive):
+        return distribution.logpdf(y)
+    return distribution.log_probability(y)
+
+
+@singledispatch
+def draw_noise(loss: RegressionLoss, rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    """Draw noise with density ``exp(-loss) / Z`` by solving for its quantiles."""
+    u = np.maximum(rng.random(shape), _LEAST_UNIFORM).ravel()
+    return _solve_quantile(convolution(loss), u, np.zeros(u.shape)).reshape(shape)
+
+
+@draw_noise.register
+def _(loss: NoiseLoss, rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    return loss.quantile(np.maximum(rng.random(shape), _LEAST_UNIFORM))
+
+
+@draw_noise.register
+def _(loss: Gaussian, rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+    return loss.sigma * rng.standard_normal(shape)
+
+
+def _solve_quantile(noise: Convolution, u: Array, variance: Array) -> Array:
+    """Solve for the residuals with a share ``0 < u < 1`` below them, by Newton's method.
+
+    The log probability of the tail in which the residual lies is concave, so that every step ends
+    short of the solution and the next ones approach it from outside; bisection guards the rounding.
+    """
+    lower = u <= 0.5
+    sign: Array = np.where(lower, 1.0, -1.0)  # x = sign d grows with the probability of the tail
+    target = np.where(lower, np.log(u), np.log1p(-u))
+    accuracy = _SAME_PROBABILITY + 4.0 * np.finfo(float).eps * np.abs(target)
+    x: Array = np.sqrt(variance + noise.loss.variance()) * ndtri(np.where(lower, u, 1.0 - u))
+    low, high = np.full(x.shape, -np.inf), np.full(x.shape, np.inf)
+    active = np.arange(x.size)
+    for _ in range(_MOST_STEPS):
+        now, d, v = x[active], sign[active] * x[active], variance[active]
+        tail = noise.log_tail(d, v)
+        tail = np.where((d < 0.0) == lower[active], tail, log_one_minus_exp(tail))
+        excess = tail - target[active]
+        low[active] = np.where(excess < 0.0, now, low[active])
+        high[active] = np.where(excess > 0.0, now, high[active])
+        with np.errstate(all="ignore"):
+            following = now - excess * np.exp(tail - noise.log_density(d, v))
+            middle = 0.5 * (low[active] + high[active])
+        safe = (low[active] < following) & (following < high[active])
+        safe &= np.isfinite(following)
+        following = np.where(safe, following, np.where(np.isfinite(middle), middle, 0.5 * now))
+        moving = (np.abs(excess) > accuracy[active]) & (following != now)
+        x[active] = np.where(moving, following, now)
+        active = active[moving]
+        if not active.size:
+            break
+    return sign * x
+
+
+def _check_loss(loss: Any, task: str) -> None:
+    """Raise unless ``loss`` is a normalised loss of the task."""
+    if not isinstance(loss, Loss):
+        raise TypeError(
+            f"loss must be a loss object, but got {loss!r} of type {type(loss).__name__}. "
+            "Pass one of pymc_bsvm.losses, such as SILF(C=1.0, epsilon=0.1)."
+        )
+    if loss.task != task:
+        raise ValueError(
+            f"{type(loss).__name__} is a loss of {loss.task}, but {task} was asked for. "
+            "Call predictive(loss, mean, variance), which chooses by the loss."
+        )
+    if not loss.normalized:
+        raise ValueError(
+            f"{type(loss).__name__} is not a negative log likelihood and predicts no probability. "
+            "Use Trigonometric, Logistic or Probit where probabilities are needed."
+        )

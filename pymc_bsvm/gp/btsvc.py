@@ -1,0 +1,88 @@
+"""Bayesian trigonometric support vector classification."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pymc_bsvm import losses
+from pymc_bsvm.evidence.laplace import Curvature
+from pymc_bsvm.gp.laplace import Laplace
+
+__all__ = ["BTSVC"]
+
+
+class BTSVC(Laplace):
+    """Gaussian process classification with the trigonometric loss: sparse, with probabilities.
+
+    Parameters
+    ----------
+    mean_func : pymc.gp.mean.Mean, default pm.gp.mean.Zero()
+        Mean function.
+    cov_func : pymc.gp.cov.BaseCovariance
+        Covariance function.
+
+    See Also
+    --------
+    pymc_bsvm.gp.Laplace : the methods, and what the marginal likelihood is.
+    pymc_bsvm.Trigonometric : the likelihood alone, for a `pm.gp.Latent` process.
+
+    References
+    ----------
+    [CKO03]_; [Chu03]_, chapter 5.
+
+    Examples
+    --------
+    .. code-block:: python
+
+        with pm.Model() as model:
+            ls = pm.InverseGamma("ls", 3, 3, shape=2)
+            amplitude = pm.HalfNormal("amplitude", 5)
+            cov = amplitude**2 * pm.gp.cov.ExpQuad(2, ls=ls)
+            gp = bsvm.gp.BTSVC(cov_func=cov)
+            gp.marginal_likelihood("y", X=X, y=labels)
+            idata = pm.sample()
+    """
+
+    def marginal_likelihood(
+        self,
+        name: str,
+        X: Any,
+        y: Any,
+        delta: Any = 1.0,
+        curvature: Curvature = "smooth",
+        jitter: float = 0.0,
+        **kwargs: Any,
+    ) -> Any:
+        """Register the observed labels; their log probability is the Laplace evidence.
+
+        Parameters
+        ----------
+        name : str
+            Name of the variable.
+        X : array_like or tensor of shape (n, d)
+            Inputs; a `pm.Data` container can be changed later.
+        y : array_like or tensor of shape (n,)
+            Labels 0 and 1.
+        delta : float or variable, default 1
+            Half width of the link, in units of the latent function; delta > 0. It scales with the
+            amplitude of the covariance function: leave one of the two fixed.
+        curvature : {"smooth", "exact"}
+            See `Laplace.marginal_likelihood`.
+        jitter : float, default 0
+            Added to the diagonal of the prior covariance. It is not needed for stability.
+        **kwargs
+            Passed on to the variable, such as ``dims``.
+
+        Returns
+        -------
+        TensorVariable
+            The observed variable.
+        """
+        loss = losses.Trigonometric(delta)
+        return super().marginal_likelihood(name, X, y, loss, curvature, jitter, **kwargs)
+
+    def _loss_of(self, given: dict[str, Any]) -> Any:
+        """Read the loss off delta."""
+        if "delta" in given:
+            return losses.Trigonometric(given["delta"])
+        return super()._loss_of(given)

@@ -1,0 +1,115 @@
+"""Training and new data as they enter a model: checked as far as their values are known."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytensor.tensor as pt
+from pytensor.graph.basic import Constant, Variable
+
+from pymc_bsvm._validation import check_finite, check_labels
+from pymc_bsvm.losses import Loss
+
+__all__ = ["as_inputs", "check_columns", "check_targets", "known_value"]
+
+
+def as_inputs(name: str, X: Any, input_dim: int | None = None) -> Any:
+    """Return a matrix of inputs as a float tensor.
+
+    Raises
+    ------
+    ValueError
+        If it is not a matrix, has fewer columns than the covariance function wants, or holds a
+        value that is not finite.
+    """
+    try:
+        values = X if isinstance(X, Variable) else np.asarray(X, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise TypeError(
+            f"{name} must be a matrix of numbers, but got {X!r}. "
+            "Encode the columns that are not numbers first."
+        ) from error
+    if values.ndim != 2:
+        raise ValueError(
+            f"{name} must have two dimensions, but it has {values.ndim}. "
+            "For one input, pass a column: x[:, None]."
+        )
+    known = known_value(values)
+    if known is not None:
+        if known.shape[0] == 0:
+            raise ValueError(f"{name} must have rows, but its shape is {known.shape}. Pass some.")
+        if input_dim is not None and known.shape[1] < input_dim:
+            raise ValueError(
+                f"{name} has {known.shape[1]} columns, but the covariance function takes "
+                f"{input_dim}. Change its input_dim, or pass all columns."
+            )
+        check_finite(name, known)
+    return pt.as_tensor_variable(values).astype("float64")
+
+
+def check_columns(X: Any) -> None:
+    """Warn of columns that do not vary, along which a length-scale has no effect."""
+    known = known_value(X)
+    if known is None or known.shape[0] < 2:
+        return
+    constant = np.flatnonzero(np.ptp(known, axis=0) == 0.0)
+    if constant.size > 0:
+        column = int(constant[0])
+        warnings.warn(
+            f"Column {column} of X is constant ({known[0, column]:g}), so that a length-scale "
+            "along it has no effect. Drop the column, or leave it out with active_dims.",
+            UserWarning,
+            stacklevel=4,
+        )
+
+
+def check_targets(y: Any, X: Any, loss: Loss) -> None:
+    """Raise unless the targets fit the inputs and the loss; labels are 0 and 1."""
+    if isinstance(y, np.ma.MaskedArray) and np.ma.is_masked(y):
+        raise ValueError(
+            f"y has {int(np.ma.count_masked(y))} masked values, which this model cannot impute. "
+            "Remove these rows, and predict them afterwards."
+        )
+    if not isinstance(y, Variable):
+        try:
+            y = np.asarray(y, dtype=float)
+        except (TypeError, ValueError) as error:
+            raise TypeError(
+                f"y must be a vector of numbers, but got {y!r}. Encode it as numbers first."
+            ) from error
+    if y.ndim != 1:
+        raise ValueError(
+            f"y must have one dimension, but it has {y.ndim}. Pass one number for each row of X."
+        )
+    known, inputs = known_value(y), known_value(X)
+    if known is None:
+        return
+    if inputs is not None and known.shape[0] != inputs.shape[0]:
+        raise ValueError(
+            f"y has {known.shape[0]} values, but X has {inputs.shape[0]} rows. "
+            "Pass one value for each row."
+        )
+    check_finite("y", known)
+    if loss.task == "classification":
+        check_labels("y", known, (0, 1), _binary_labels_hint)
+
+
+def known_value(x: Any) -> np.ndarray | None:
+    """Return the value of an array, a constant or shared data; None for an expression."""
+    if hasattr(x, "get_value"):
+        return np.asarray(x.get_value(borrow=True))
+    if isinstance(x, Constant):
+        return np.asarray(x.data)
+    if isinstance(x, Variable):
+        if x.owner is not None and len(x.owner.inputs) == 1:  # a cast
+            return known_value(x.owner.inputs[0])
+        return None
+    return np.asarray(x)
+
+
+def _binary_labels_hint(seen: np.ndarray) -> str:
+    if np.isin(seen, (-1, 1)).all():
+        return "For labels -1 and +1, pass (y + 1) // 2."
+    return "Encode the two classes as 0 and 1."

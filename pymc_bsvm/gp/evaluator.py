@@ -1,0 +1,146 @@
+"""Numbers from the graph of a model: what a prediction at a point needs, compiled once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pytensor
+import pytensor.tensor as pt
+from pytensor.compile.mode import get_mode
+from pytensor.graph.traversal import ancestors
+
+from pymc_bsvm.evidence.laplace import Curvature, LaplaceEvidence, laplace_evidence
+from pymc_bsvm.gp.prior import Prior
+from pymc_bsvm.losses import Loss
+from pymc_bsvm.losses.base import Array
+
+__all__ = ["Evaluator", "State"]
+
+_CHUNK = 2**22  # elements of the covariance of support vectors with new rows held at a time
+# Compiled in a moment; what takes time here are NumPy's whole-array operations.
+_MODE = get_mode("FAST_COMPILE")
+
+
+@dataclass(frozen=True)
+class State:
+    """A model at a point of its hyperparameters."""
+
+    X: Array
+    parameters: list[Array]
+    """Of the prior, in the order of `Prior.parameters`."""
+    evidence: LaplaceEvidence
+
+
+class Evaluator:
+    """The functions of a model that predictions need, for points of its free variables.
+
+    Parameters
+    ----------
+    prior : Prior
+        Mean and covariance functions.
+    X, y : tensor_like
+        Training data; labels are 0 and 1.
+    loss : Loss
+        The loss, whose parameters may be variables.
+    jitter : float
+        Added to the diagonal of the training covariance.
+    free : sequence of TensorVariable
+        Free variables of the model.
+    """
+
+    def __init__(self, prior: Prior, X: Any, y: Any, loss: Loss, jitter: float, free: Any) -> None:
+        self._prior, self._loss_type, self._jitter = prior, type(loss), jitter
+        own = [pt.as_tensor_variable(getattr(loss, name)) for name in loss.domains]
+        variables = [pt.as_tensor_variable(X), pt.as_tensor_variable(y), *own, *prior.parameters]
+        reached = set(ancestors(variables, blockers=free))
+        self._free = [variable for variable in free if variable in reached]
+        self._values = _compile(self._free, variables)
+
+    def state(
+        self,
+        point: Mapping[str, Any] | None,
+        curvature: Curvature,
+        a0: Array | None = None,
+        check_input: bool = True,
+    ) -> State:
+        """Return the model at a point."""
+        X, y, *rest = self._values(*self._arguments(point))
+        k = len(self._loss_type.domains)
+        loss, parameters = self._loss_type(*(float(x) for x in rest[:k])), rest[k:]
+        mean, K = self._training(X, *parameters)
+        if self._jitter:
+            K = K + self._jitter * np.eye(K.shape[0])
+        if loss.task == "classification":
+            y = 2.0 * y - 1.0
+        evidence = laplace_evidence(
+            K, y, loss, curvature, m=mean, a0=a0, check_input=check_input
+        )
+        assert isinstance(evidence, LaplaceEvidence)
+        return State(X, parameters, evidence)
+
+    def moments(self, state: State, X_new: Array) -> tuple[Array, Array]:
+        """Return mean and variance of the latent values at new rows, a block of rows at a time."""
+        posterior = state.evidence.posterior
+        mean, variance = np.empty(X_new.shape[0]), np.empty(X_new.shape[0])
+        X = state.X[posterior.rows]
+        for part in _chunks(X_new.shape[0], max(1, _CHUNK // max(X.shape[0], 1))):
+            prior_mean, cross, prior = self._diagonal(X, X_new[part], *state.parameters)
+            mean[part] = prior_mean + posterior.predict_mean(cross)
+            variance[part] = posterior.predict_variance(cross, prior)
+        return mean, variance
+
+    def joint_moments(self, state: State, X_new: Array) -> tuple[Array, Array]:
+        """Return mean and covariance matrix of the latent values at new rows."""
+        posterior = state.evidence.posterior
+        X = state.X[posterior.rows]
+        mean, cross, prior = self._full(X, X_new, *state.parameters)
+        covariance = posterior.predict_covariance(cross, prior)
+        return mean + posterior.predict_mean(cross), covariance
+
+    def _arguments(self, point: Mapping[str, Any] | None) -> list[Any]:
+        point = {} if point is None else point
+        missing = [variable.name for variable in self._free if variable.name not in point]
+        if missing:
+            raise ValueError(
+                f"point has no value for {', '.join(missing)}. "
+                "Pass one value for each free variable, such as pm.find_MAP() returns."
+            )
+        return [
+            np.asarray(point[variable.name], dtype=variable.type.dtype) for variable in self._free
+        ]
+
+    @cached_property
+    def _symbols(self) -> tuple[Any, Any, list[Any]]:
+        X, X_new = pt.dmatrix("X"), pt.dmatrix("X_new")
+        return X, X_new, [x.type() for x in self._prior.parameters]
+
+    @cached_property
+    def _training(self) -> Any:
+        X, _, parameters = self._symbols
+        return _compile([X, *parameters], list(self._prior.training(X, parameters)))
+
+    @cached_property
+    def _diagonal(self) -> Any:
+        X, X_new, parameters = self._symbols
+        mean, cross, _, variance = self._prior.new(X, X_new, parameters)
+        return _compile([X, X_new, *parameters], [mean, cross, variance])
+
+    @cached_property
+    def _full(self) -> Any:
+        X, X_new, parameters = self._symbols
+        mean, cross, covariance, _ = self._prior.new(X, X_new, parameters)
+        return _compile([X, X_new, *parameters], [mean, cross, covariance])
+
+
+def _compile(inputs: list[Any], outputs: list[Any]) -> Any:
+    return pytensor.function(
+        inputs, outputs, mode=_MODE, on_unused_input="ignore", allow_input_downcast=True
+    )
+
+
+def _chunks(n: int, size: int) -> Iterator[slice]:
+    return (slice(start, min(start + size, n)) for start in range(0, n, size))

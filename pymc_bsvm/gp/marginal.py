@@ -1,0 +1,165 @@
+"""The observed variable of a Laplace model: draws of the model, evidence as log probability."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytensor.tensor as pt
+from pymc.distributions.distribution import Distribution, SymbolicRandomVariable, _support_point
+from pymc.distributions.shape_utils import rv_size_is_none
+from pymc.logprob.abstract import _logprob
+from pymc.pytensorf import normalize_rng_param
+from pytensor.raise_op import CheckAndRaise
+from pytensor.tensor.random.utils import normalize_size_param
+
+from pymc_bsvm import losses, symbolic
+from pymc_bsvm.distributions.checked import guard
+from pymc_bsvm.evidence.expression import EvidenceTerms, evidence_terms
+from pymc_bsvm.gp.prior import Prior
+from pymc_bsvm.losses import Loss, NoiseLoss, noise_formulas
+
+__all__ = ["LaplaceGP", "LaplaceGPRV", "Specification"]
+
+_POINTWISE = 1e-3  # relative to the largest variance; what rounding may add to a covariance
+
+
+@dataclasses.dataclass(frozen=True)
+class Specification:
+    """What a Laplace model is made of, beside the variables that enter it."""
+
+    prior: Prior
+    loss_type: type[Loss]
+    ramp_width: float
+    jitter: float
+    label: str
+    """Name of the model in printed summaries."""
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The loss's own parameters."""
+        return tuple(self.loss_type.domains)
+
+    def split(self, variables: Any) -> tuple[Loss, list[Any]]:
+        """Return the loss and the prior's parameters from the variables of the model."""
+        k = len(self.names)
+        return self.loss_type(*variables[:k]), list(variables[k:])
+
+    def moments(self, X: Any, parameters: Any) -> tuple[Any, Any]:
+        """Return the prior mean and covariance of the rows of X, with the jitter."""
+        mean, K = self.prior.training(X, parameters)
+        return mean, K + self.jitter * pt.eye(K.shape[0]) if self.jitter else K
+
+    def evidence(self, y: Any, X: Any, variables: Any) -> EvidenceTerms:
+        """Return the evidence of targets y (labels are 0 and 1)."""
+        loss, parameters = self.split(variables)
+        mean, K = self.moments(X, parameters)
+        if loss.task == "classification":
+            y = 2.0 * y - 1.0
+
+        def minor(rows: Any) -> Any:
+            _, block = self.moments(X[rows], parameters)
+            return _check_pointwise(block, K, rows)
+
+        return evidence_terms(K, y, loss, m=mean, ramp_width=self.ramp_width, minor=minor)
+
+
+class LaplaceGPRV(SymbolicRandomVariable):
+    """Draws of a Gaussian process model: latent values from the prior, targets from the loss."""
+
+    name = "laplace_gp"
+    _ndim_supp = 1
+
+    def __init__(self, *args: Any, specification: Specification, **kwargs: Any) -> None:
+        self.specification = specification
+        self._print_name = (
+            specification.label,
+            f"\\operatorname{{{specification.label}}}",
+        )
+        super().__init__(*args, **kwargs)
+
+    @classmethod
+    def rv_op(
+        cls,
+        X: Any,
+        *variables: Any,
+        specification: Specification,
+        size: Any = None,
+        rng: Any = None,
+    ) -> Any:
+        """Build the random variable."""
+        inputs = [pt.as_tensor(x) for x in (X, *variables)]
+        rng, size = normalize_rng_param(rng), normalize_size_param(size)
+        loss, parameters = specification.split(inputs[1:])
+        mean, K = specification.moments(inputs[0], parameters)
+        batch = None if rv_size_is_none(size) else size
+        # by singular values, because a singular covariance has no Cholesky factor
+        next_rng, f = pt.random.multivariate_normal(
+            mean, K, size=batch, rng=rng, method="svd", return_next_rng=True
+        )
+        next_rng, u = pt.random.uniform(
+            2.0**-54, 1.0, size=f.shape, rng=next_rng, return_next_rng=True
+        )
+        y = _draw(loss, f, u)
+        cores = [",".join(f"i{k}_{axis}" for axis in range(x.ndim)) for k, x in enumerate(inputs)]
+        signature = ",".join(f"({core})" for core in cores)
+        return cls(
+            inputs=[rng, size, *inputs],
+            outputs=[next_rng, y],
+            specification=specification,
+            extended_signature=f"[rng],[size],{signature}->[rng],(n)",
+        )(rng, size, *inputs)
+
+    def rebuild_rv(self, *args: Any, **kwargs: Any) -> Any:
+        """Rebuild the variable with other inputs."""
+        return self.rv_op(*args, specification=self.specification, **kwargs)
+
+
+class LaplaceGP(Distribution):
+    """The targets of a Gaussian process model with its latent values integrated out."""
+
+    rv_type = LaplaceGPRV
+    rv_op = LaplaceGPRV.rv_op
+
+
+@_logprob.register(LaplaceGPRV)
+def _log_evidence(op: LaplaceGPRV, values: Any, *inputs: Any, **_: Any) -> Any:
+    (value,) = values
+    _, _, X, *variables = inputs
+    specification = op.specification
+    result = specification.evidence(value, X, variables).log_evidence
+    if specification.loss_type.task == "classification":
+        result = pt.where((pt.eq(value, 0) | pt.eq(value, 1)).all(), result, -pt.inf)
+    domains = specification.loss_type.domains
+    return guard(result, domains, *variables[: len(domains)]) if domains else result
+
+
+@_support_point.register(LaplaceGPRV)
+def _prior_mean(op: LaplaceGPRV, rv: Any, rng: Any, size: Any, X: Any, *variables: Any) -> Any:
+    loss, parameters = op.specification.split(variables)
+    mean, _ = op.specification.moments(X, parameters)
+    point = mean if loss.task == "regression" else (mean > 0.0).astype("int64")
+    return point if rv_size_is_none(size) else pt.full(pt.concatenate([size, point.shape]), point)
+
+
+def _draw(loss: Loss, f: Any, u: Any) -> Any:
+    """Turn uniform numbers into targets given the latent values."""
+    if isinstance(loss, NoiseLoss):
+        return f + noise_formulas(type(loss), symbolic).quantile(u, *loss.parameters)
+    value = losses.formulas(type(loss), symbolic).value
+    return (u < pt.exp(-value(1.0, f, *loss.parameters))).astype("int64")
+
+
+def _check_pointwise(block: Any, K: Any, rows: Any) -> Any:
+    """Raise where the covariance of some rows is not that part of the covariance of all rows."""
+    some = rows[:1]
+    apart = pt.abs(block[:1] - K[some[:, None], rows]).sum()
+    tolerance = _POINTWISE * pt.abs(pt.diagonal(K)).max() * rows.shape[0]
+    return _CHECK(block, ~(apart > tolerance))
+
+
+_CHECK = CheckAndRaise(
+    ValueError,
+    "The covariance function of two rows depends on other rows of X, so that it cannot predict. "
+    "Scale or transform X before the model, not inside the covariance function.",
+)

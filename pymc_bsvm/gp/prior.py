@@ -1,0 +1,87 @@
+"""The Gaussian process prior as a function of inputs that can be bound to any rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytensor.tensor as pt
+from pytensor.graph.basic import Constant
+from pytensor.graph.fg import FrozenFunctionGraph
+from pytensor.graph.traversal import toposort
+
+__all__ = ["Prior"]
+
+
+class Prior:
+    """Mean and covariance functions, taken apart into a graph of the inputs and its parameters.
+
+    What PyMC's covariance functions return for one matrix of inputs cannot be restricted to some
+    rows afterwards. Here the graph is kept with the inputs as variables, so that the covariance of
+    the support vectors is built from their inputs alone, which is all that a gradient has to go
+    through.
+
+    Parameters
+    ----------
+    mean_func : pymc.gp.mean.Mean
+        Mean function.
+    cov_func : pymc.gp.cov.BaseCovariance
+        Covariance function.
+    n_columns : int
+        Number of columns of the inputs.
+    cross_func : pymc.gp.cov.BaseCovariance, optional
+        Covariance of the training rows with new ones; that of a component of an additive process.
+        By default `cov_func`.
+    new_mean_func : pymc.gp.mean.Mean, optional
+        Mean of the new rows. By default `mean_func`.
+    """
+
+    def __init__(
+        self,
+        mean_func: Any,
+        cov_func: Any,
+        n_columns: int,
+        cross_func: Any = None,
+        new_mean_func: Any = None,
+    ) -> None:
+        X, X_new = (pt.matrix(name, shape=(None, n_columns)) for name in ("X", "X_new"))
+        cross_func, new_mean_func = cross_func or cov_func, new_mean_func or mean_func
+        outputs = [
+            mean_func(X),
+            cov_func(X),
+            new_mean_func(X_new),
+            cross_func(X, X_new),
+            cross_func(X_new),
+            cross_func(X_new, diag=True),
+        ]
+        outputs = [pt.as_tensor_variable(x).astype("float64") for x in outputs]
+        self.parameters = _frontier([X, X_new], outputs)
+        """What the functions depend on beside the inputs: expressions of model variables."""
+        self._graph = FrozenFunctionGraph.from_io([X, X_new, *self.parameters], outputs)
+
+    def training(self, X: Any, parameters: Any) -> tuple[Any, Any]:
+        """Return the mean and the covariance of the training rows."""
+        mean, K, *_ = self._bind(X, X, parameters)
+        return mean, K
+
+    def new(self, X: Any, X_new: Any, parameters: Any) -> tuple[Any, Any, Any, Any]:
+        """Return the new rows' mean, covariance with training rows, covariance and variance."""
+        _, _, *new = self._bind(X, X_new, parameters)
+        return tuple(new)  # type: ignore[return-value]
+
+    def _bind(self, X: Any, X_new: Any, parameters: Any) -> list[Any]:
+        return list(self._graph.bind([X, X_new, *parameters]))
+
+
+def _frontier(inputs: list[Any], outputs: list[Any]) -> list[Any]:
+    """Return the variables next to the graph from the inputs to the outputs, without constants."""
+    dependent = set(inputs)
+    frontier: dict[Any, None] = {}
+    for node in toposort(outputs):
+        if dependent.isdisjoint(node.inputs):
+            continue
+        dependent.update(node.outputs)
+        for variable in node.inputs:
+            frontier[variable] = None
+    for output in outputs:
+        frontier[output] = None
+    return [x for x in frontier if x not in dependent and not isinstance(x, Constant)]

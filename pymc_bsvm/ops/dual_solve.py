@@ -1,0 +1,162 @@
+"""The sparse dual solver as a PyTensor Op, differentiable by the implicit function theorem."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numba
+import numpy as np
+import pytensor.tensor as pt
+from pytensor.gradient import DisconnectedType, disconnected_type
+from pytensor.graph.basic import Apply
+from pytensor.link.numba.dispatch.basic import register_funcify_default_op_cache_key
+
+from pymc_bsvm.losses import Loss
+from pymc_bsvm.losses.numba_language import function
+from pymc_bsvm.ops.base import BsvmOp, as_float, code_version
+from pymc_bsvm.ops.implicit_dual import implicit_pullback
+from pymc_bsvm.solvers.core import compiled_solver, interpreted_solver
+from pymc_bsvm.solvers.newton import MAX_ITER, STALLED
+from pymc_bsvm.solvers.weighted import compiled, interpreted
+
+__all__ = ["DualSolve"]
+
+
+class DualSolve(BsvmOp):
+    """The dual at the MAP estimate, as a function of everything it depends on.
+
+    ``DualSolve(loss_type)(K, y, m, parameters)`` returns
+
+    - the dual ``a = -dl/df`` at the minimum of ``sum_i l(y_i, f_i) + a'Ka / 2``, f = m + K a;
+    - the status of the solve: zero if the duality gap is small enough, else the position in
+      `pymc_bsvm.solvers.Status`, or -1 for inputs that are not finite. Then the dual and f are
+      NaN, which a sampler takes for a divergence;
+    - the latent values f, without derivatives;
+    - the factor of the last step: its rows, the square roots of the curvature, and L; see
+      `pymc_bsvm.solvers.solution.Factor`. It serves derivatives; it may be empty.
+
+    Parameters
+    ----------
+    loss_type : type of Loss
+        The loss; its parameters are an input.
+    tol : float, default 1e-9
+        Duality gap that the solver aims at, relative to ``1 + |primal|``.
+    max_iter : int, default 1000
+        Largest number of Newton steps.
+    accept : float, optional
+        Duality gap that counts as converged if rounding stops the solver above `tol`.
+        By default `tol`.
+
+    Notes
+    -----
+    Derivatives are exact while no row changes its set; see
+    `pymc_bsvm.ops.implicit_dual.implicit_pullback`. K is taken to be symmetric.
+    """
+
+    __props__ = ("loss_type", "tol", "max_iter", "accept")
+
+    def __init__(
+        self,
+        loss_type: type[Loss],
+        tol: float = 1e-9,
+        max_iter: int = 1000,
+        accept: float | None = None,
+    ) -> None:
+        self.loss_type = loss_type
+        self.tol = tol
+        self.max_iter = max_iter
+        self.accept = tol if accept is None else accept
+
+    def make_node(self, K: Any, y: Any, m: Any, parameters: Any) -> Apply:
+        """Build the node; ``parameters`` is a vector in the order of the loss's formulas."""
+        inputs = [as_float("K", K, 2)]
+        inputs += [
+            as_float(*named, 1) for named in (("y", y), ("m", m), ("parameters", parameters))
+        ]
+        rows = pt.vector(shape=(inputs[1].type.shape[0],), dtype="float64").type
+        outputs = [rows(), pt.lscalar(), rows(), pt.lvector(), pt.dvector(), pt.dmatrix()]
+        return Apply(self, inputs, outputs)
+
+    def connection_pattern(self, node: Apply) -> list[list[bool]]:
+        """Say that only the dual can be differentiated."""
+        return [[True, False, False, False, False, False]] * 4
+
+    def perform(self, node: Apply, inputs: list[Any], output_storage: list[Any]) -> None:
+        """Solve in Python, for the backends that do not compile the solver."""
+        a, status, *rest = self.solve(*inputs)
+        for storage, result in zip(output_storage, (a, np.asarray(status), *rest), strict=True):
+            storage[0] = result
+
+    def solve(self, K: Any, y: Any, m: Any, parameters: Any) -> tuple[Any, ...]:
+        """Return the outputs for numbers, by the interpreted solver."""
+        K, y, m, parameters = map(np.ascontiguousarray, (K, y, m, parameters))
+        n, count = y.shape[0], self.loss_type.n_parameters()
+        if K.shape != (n, n) or m.shape != (n,) or parameters.shape != (count,):
+            raise ValueError(_MISMATCH)
+        none, w, p = np.full(n, np.nan), np.ones_like(y), tuple(parameters)
+        nothing = (np.zeros(0, dtype="int64"), np.zeros(0), np.zeros((0, 0)))
+        if not all(np.isfinite(x).all() for x in (K, y, m, parameters)):
+            return none, -1, none.copy(), *nothing
+        with np.errstate(all="ignore"):
+            a, f, _, gap, _, status, L, free, root = interpreted_solver(self.loss_type)(
+                K, y, w, p, m, np.zeros(n), 0.0, False, self.tol, 0, self.max_iter, None
+            )
+            if status in (MAX_ITER, STALLED):
+                primal = interpreted(self.loss_type).loss(y, f, w, p).sum() + 0.5 * a @ (f - m)
+                if gap <= self.accept * (1.0 + abs(primal)):
+                    status = 0
+        if status != 0:
+            return none, int(status), none.copy(), *nothing
+        return a, 0, f, free, root[free], L
+
+    def pullback(self, inputs: list[Any], outputs: list[Any], cotangents: list[Any]) -> list[Any]:
+        """Apply the implicit function theorem."""
+        if isinstance(cotangents[0].type, DisconnectedType):
+            return [disconnected_type() for _ in inputs]
+        return implicit_pullback(self.loss_type, *inputs, outputs[0], cotangents[0], outputs[3:])
+
+
+_MISMATCH = (
+    "The lengths of K, y, m and the parameters of DualSolve do not agree. "
+    "Pass K of shape (n, n), y and m of shape (n,), and all parameters of the loss's formulas."
+)
+_AS_TUPLE = [
+    function(lambda p: ()),
+    function(lambda p: (p[0],)),
+    function(lambda p: (p[0], p[1])),
+    function(lambda p: (p[0], p[1], p[2])),
+]
+
+
+@register_funcify_default_op_cache_key(DualSolve)
+def _compile_dual_solve(op: DualSolve, node: Apply, **_: Any) -> tuple[Any, int]:
+    solve = compiled_solver(op.loss_type)
+    loss = compiled(op.loss_type).loss
+    count = op.loss_type.n_parameters()
+    as_tuple = _AS_TUPLE[count]
+    tol, max_iter, accept = op.tol, op.max_iter, op.accept
+
+    @numba.njit(fastmath=False, nogil=True)
+    def dual_solve(K, y, m, parameters):
+        n = y.shape[0]
+        shapes = K.shape[0] == n and K.shape[1] == n and m.shape[0] == n
+        if not (shapes and parameters.shape[0] == count):
+            raise ValueError(_MISMATCH)
+        K, y, m = np.ascontiguousarray(K), np.ascontiguousarray(y), np.ascontiguousarray(m)
+        none, w, p = np.full(n, np.nan), np.ones(n), as_tuple(parameters)
+        nothing = np.flatnonzero(np.zeros(0)), np.zeros(0), np.zeros((0, 0))
+        finite = np.isfinite(K).all() and np.isfinite(y).all()
+        if not (finite and np.isfinite(m).all() and np.isfinite(parameters).all()):
+            return none, np.asarray(-1), none.copy(), nothing[0], nothing[1], nothing[2]
+        a, f, _, gap, _, status, L, free, root = solve(
+            K, y, w, p, m, np.zeros(n), 0.0, False, tol, 0, max_iter, None
+        )
+        if status == MAX_ITER or status == STALLED:
+            primal = loss(y, f, w, p).sum() + 0.5 * (a * (f - m)).sum()
+            if gap <= accept * (1.0 + abs(primal)):
+                status = 0
+        if status != 0:
+            return none, np.asarray(status), none.copy(), nothing[0], nothing[1], nothing[2]
+        return a, np.asarray(status), f, free, root[free], L
+
+    return dual_solve, code_version()
