@@ -116,9 +116,14 @@ def evidence_terms(
     f = m_rows[:k] + K_rows[:k] @ dual
     log_det, _ = LogDet()(K_rows[:k, :k], curvature(y_rows[:k], f))
     log_normalizer = y.shape[0] * stated.log_normalizer(*p)  # type: ignore[misc]
-    terms = [fit, penalty, log_det, pt.as_tensor_variable(log_normalizer)]
-    log_evidence = -(fit + penalty + 0.5 * log_det + log_normalizer)
-    return EvidenceTerms(log_evidence, *map(disconnected_grad, terms), estimate)
+    return EvidenceTerms(
+        log_evidence=-(fit + penalty + 0.5 * log_det + log_normalizer),
+        fit=disconnected_grad(fit),
+        penalty=disconnected_grad(penalty),
+        log_det=disconnected_grad(log_det),
+        log_normalizer=disconnected_grad(pt.as_tensor_variable(log_normalizer)),
+        estimate=estimate,
+    )
 
 
 def parameter_vector(loss: Loss) -> Any:

@@ -57,6 +57,7 @@ _LOGISTIC_WIDTH = 40.0  # exp(-40) is 4e-18
 _NEGLIGIBLE = 1e-30  # ratio of two standard deviations below which their sum is the larger one
 _MOST_DOUBLINGS = 1100  # the range of the exponents of floats
 _MOST_BISECTIONS = 1100
+_MOST_NARROWINGS = 40
 _MOST_HALVINGS = 60
 _MOST_PANELS = 400  # for each integral
 
@@ -188,7 +189,9 @@ def log_integral(
         Accurate to about 1e-13, or to the rounding of the energy where that is larger.
     """
     with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
-        top = _lowest_point(slope, parameters)
+        left, top, right = _lowest_point(slope, parameters)
+        for end in (left, right):  # where the middle of the last bracket is behind a wall
+            top = np.where(np.isinf(energy(top, *parameters)), end, top)
         least = energy(top, *parameters)
         possible = np.isfinite(least)
         if not possible.all():
@@ -210,8 +213,10 @@ def log_integral(
         return np.asarray(np.log(_adaptive(integrand, edges, tolerance)) - least)
 
 
-def _lowest_point(slope: Callable[..., Any], parameters: Sequence[Array]) -> Array:
-    """Return points at which the energies are within half a nat of their minima."""
+def _lowest_point(
+    slope: Callable[..., Any], parameters: Sequence[Array]
+) -> tuple[Array, Array, Array]:
+    """Return brackets of the minima, and points that miss them by less than half a nat."""
     left = _first_descent(slope, parameters, -1.0)
     right = _first_descent(slope, parameters, 1.0)
     middle = 0.5 * (left + right)
@@ -223,7 +228,7 @@ def _lowest_point(slope: Callable[..., Any], parameters: Sequence[Array]) -> Arr
         if np.all(close | (following == left) | (following == right)):
             break
         middle = following
-    return middle
+    return left, middle, right
 
 
 def _first_descent(slope: Callable[..., Any], parameters: Sequence[Array], side: float) -> Array:
@@ -244,14 +249,30 @@ def _where_deep(
     least: Array,
     side: float,
 ) -> Array:
-    """Return points on one side beyond which a convex energy leaves nothing to integrate."""
-    step = np.full(top.shape, _FIRST_STEP)
+    """Return points on one side beyond which a convex energy leaves nothing to integrate.
+
+    Bisection brings them close: a panel that ends hundreds of nats deep would look empty.
+    """
+
+    def depth(step: Array) -> Array:
+        return np.asarray(energy(top + side * step, *parameters) - least)
+
+    outer = np.full(top.shape, _FIRST_STEP)
+    inner = np.zeros(top.shape)
     for _ in range(_MOST_DOUBLINGS):
-        shallow = energy(top + side * step, *parameters) - least < _DEEP
+        shallow = depth(outer) < _DEEP
         if not shallow.any():
             break
-        step = np.where(shallow, 4.0 * step, step)
-    return top + side * step
+        inner, outer = np.where(shallow, outer, inner), np.where(shallow, 4.0 * outer, outer)
+    for _ in range(_MOST_NARROWINGS):
+        too_deep = depth(outer) > 2.0 * _DEEP
+        if not too_deep.any():
+            break
+        middle = 0.5 * (inner + outer)
+        shallow = depth(middle) < _DEEP
+        inner = np.where(too_deep & shallow, middle, inner)
+        outer = np.where(too_deep & ~shallow, middle, outer)
+    return top + side * outer
 
 
 def _adaptive(integrand: Callable[..., Array], edges: Array, tolerance: Array) -> Array:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pymc_bsvm._validation import as_parameter, positive
 from pymc_bsvm.evidence.posterior import LaplacePosterior, factor_of
 from pymc_bsvm.losses import Loss
 from pymc_bsvm.solvers import DualSolution, DualSolveError, solve_dual
@@ -16,12 +17,21 @@ from pymc_bsvm.solvers import DualSolution, DualSolveError, solve_dual
 if TYPE_CHECKING:
     from pymc_bsvm.evidence.expression import EvidenceTerms
 
-__all__ = ["ACCEPTED_GAP", "TARGET_GAP", "Curvature", "LaplaceEvidence", "check_loss", "laplace_evidence", "width_of"]
+__all__ = [
+    "ACCEPTED_GAP",
+    "TARGET_GAP",
+    "Curvature",
+    "LaplaceEvidence",
+    "check_loss",
+    "laplace_evidence",
+    "width_of",
+]
 
 type Curvature = Literal["smooth", "exact"]
 
-ACCEPTED_GAP = 1e-9  # relative; what must be certified, and ...
-TARGET_GAP = 1e-12  # ... what the solver aims at, as an error of the dual enters the determinant at first order
+# Duality gaps relative to 1 + |primal|. An error of the dual enters the gap at second order, but
+# the determinant at first: the solver aims at more than what has to be certified.
+ACCEPTED_GAP, TARGET_GAP = 1e-9, 1e-12
 
 
 @dataclass(frozen=True)
@@ -58,8 +68,10 @@ def laplace_evidence(
     m: ArrayLike | None = None,
     a0: ArrayLike | None = None,
     tol: float = ACCEPTED_GAP,
+    max_iter: int = 1000,
     ramp_width: float | None = None,
-    **options: Any,
+    check_input: bool = True,
+    engine: Literal["numpy", "numba"] = "numpy",
 ) -> LaplaceEvidence | EvidenceTerms:
     r"""Approximate the log evidence of a model, ``log p(y) = log ∫ p(y | f) N(f; m, K) df``.
 
@@ -89,18 +101,18 @@ def laplace_evidence(
     tol : float, default 1e-9
         Largest duality gap that is accepted, relative to ``1 + |primal|``. The solver aims at
         1e-12 in any case.
+    max_iter, check_input, engine
+        As for `solve_dual`.
     ramp_width : float, optional
         Half width of the ramps, in units of ``beta epsilon`` for SILF and Huber's loss and of
         ``delta`` for the trigonometric loss. By default the loss's `ramp_width`.
-    **options
-        Passed on to `solve_dual`: ``max_iter``, ``callback``, ``check_input`` and ``engine``.
 
     Returns
     -------
     LaplaceEvidence
         The evidence in its terms, with the MAP estimate and the posterior. If K or y is a variable
         of a PyTensor graph, or if a parameter of the loss is one, the terms are expressions that
-        differentiate: an `pymc_bsvm.evidence.expression.EvidenceTerms`.
+        differentiate: a `pymc_bsvm.evidence.expression.EvidenceTerms`.
 
     Raises
     ------
@@ -125,7 +137,7 @@ def laplace_evidence(
     >>> K = np.exp(-0.5 * (x[:, None] - x) ** 2)
     >>> evidence = bsvm.laplace_evidence(K, np.sinc(x), bsvm.losses.SILF(C=10, epsilon=0.05))
     >>> round(evidence.log_evidence, 2)
-    0.0
+    36.92
     """
     check_loss(loss, curvature)
     width = width_of(loss, curvature, ramp_width)
@@ -133,8 +145,21 @@ def laplace_evidence(
         from pymc_bsvm.evidence.expression import evidence_terms  # PyTensor only where it is needed
 
         return evidence_terms(K, y, loss, m=m, ramp_width=width)
-    solution = solve_dual(K, y, loss, a0, TARGET_GAP, m=m, on_failure="ignore", **options)
-    if not solution.gap <= tol * (1.0 + abs(solution.primal)):
+    tol = as_parameter("tol", tol, positive)
+    solution = solve_dual(
+        K,
+        y,
+        loss,
+        a0,
+        min(tol, TARGET_GAP),
+        m=m,
+        max_iter=max_iter,
+        on_failure="ignore",
+        check_input=check_input,
+        engine=engine,
+    )
+    certified = np.isfinite(solution.gap) and solution.gap <= tol * (1.0 + abs(solution.primal))
+    if not certified:
         raise DualSolveError(
             f"The duality gap is {solution.gap:.3g} nats. {solution.status.value}", solution
         )
@@ -179,11 +204,13 @@ def check_loss(loss: Loss, curvature: Curvature) -> None:
 
 def width_of(loss: Loss, curvature: Curvature, ramp_width: float | None) -> float:
     """Return the half width of the ramps; zero for none."""
-    if ramp_width is not None and not (np.isfinite(ramp_width) and ramp_width > 0.0):
-        raise ValueError(
-            f"ramp_width must be positive, but it is {ramp_width!r}. "
-            "For the evidence without ramps, use curvature='exact'."
-        )
+    if ramp_width is not None:
+        ramp_width = as_parameter("ramp_width", ramp_width, positive)
+        if curvature == "exact":
+            raise ValueError(
+                f"curvature='exact' has no ramps, but ramp_width is {ramp_width:g}. "
+                "Leave out ramp_width, or use curvature='smooth'."
+            )
     if curvature == "exact" or loss.ramp_width == 0.0:
         return 0.0
-    return loss.ramp_width if ramp_width is None else float(ramp_width)
+    return loss.ramp_width if ramp_width is None else ramp_width

@@ -159,7 +159,7 @@ class LaplacePosterior:
     def _reduce(self, prior: Array, cross: Array) -> Array:
         """Subtract from prior variances what the data explain; rounding may not go below zero."""
         half = self._explained(cross)
-        return np.maximum(prior - np.einsum("ij,ij->j", half, half), 0.0)
+        return np.asarray(np.maximum(prior - np.einsum("ij,ij->j", half, half), 0.0))
 
     @cached_property
     def _inverse_diagonal(self) -> Array:
@@ -189,6 +189,6 @@ def inverse_of(factor: Factor) -> Array:
     """Return the lower triangle of ``B⁻¹``, of shape (m, m)."""
     if factor.index.size == 0:
         return np.zeros((0, 0))
-    inverse = factor.cholesky.copy()
+    inverse: Array = factor.cholesky.copy()
     cholesky_inverse_in_place(inverse)
     return inverse

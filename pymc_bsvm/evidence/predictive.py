@@ -109,7 +109,7 @@ class RegressionPredictive(_Predictive[RegressionLoss]):
 
     @property
     def mean(self) -> Array:
-        """Means of the targets; the noise has none."""
+        """Means of the targets, for noise of mean zero such as that of every symmetric loss."""
         return self.latent_mean
 
     @property

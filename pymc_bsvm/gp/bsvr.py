@@ -6,12 +6,12 @@ from typing import Any
 
 from pymc_bsvm import losses
 from pymc_bsvm.evidence.laplace import Curvature
-from pymc_bsvm.gp.laplace import Laplace
+from pymc_bsvm.gp.process import LaplaceProcess
 
 __all__ = ["BSVR"]
 
 
-class BSVR(Laplace):
+class BSVR(LaplaceProcess):
     """Gaussian process regression with the soft insensitive loss: robust and sparse.
 
     Parameters
@@ -86,7 +86,7 @@ class BSVR(Laplace):
             The observed variable.
         """
         loss = losses.SILF(C, epsilon, beta)
-        return super().marginal_likelihood(name, X, y, loss, curvature, jitter, **kwargs)
+        return self._register(name, X, y, loss, curvature, jitter, **kwargs)
 
     def _loss_of(self, given: dict[str, Any]) -> Any:
         """Read the loss off C, epsilon and beta."""

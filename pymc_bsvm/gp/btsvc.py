@@ -6,12 +6,12 @@ from typing import Any
 
 from pymc_bsvm import losses
 from pymc_bsvm.evidence.laplace import Curvature
-from pymc_bsvm.gp.laplace import Laplace
+from pymc_bsvm.gp.process import LaplaceProcess
 
 __all__ = ["BTSVC"]
 
 
-class BTSVC(Laplace):
+class BTSVC(LaplaceProcess):
     """Gaussian process classification with the trigonometric loss: sparse, with probabilities.
 
     Parameters
@@ -79,7 +79,7 @@ class BTSVC(Laplace):
             The observed variable.
         """
         loss = losses.Trigonometric(delta)
-        return super().marginal_likelihood(name, X, y, loss, curvature, jitter, **kwargs)
+        return self._register(name, X, y, loss, curvature, jitter, **kwargs)
 
     def _loss_of(self, given: dict[str, Any]) -> Any:
         """Read the loss off delta."""

@@ -76,9 +76,7 @@ class Evaluator:
             K = K + self._jitter * np.eye(K.shape[0])
         if loss.task == "classification":
             y = 2.0 * y - 1.0
-        evidence = laplace_evidence(
-            K, y, loss, curvature, m=mean, a0=a0, check_input=check_input
-        )
+        evidence = laplace_evidence(K, y, loss, curvature, m=mean, a0=a0, check_input=check_input)
         assert isinstance(evidence, LaplaceEvidence)
         return State(X, parameters, evidence)
 

@@ -66,7 +66,7 @@ class Prior:
     def new(self, X: Any, X_new: Any, parameters: Any) -> tuple[Any, Any, Any, Any]:
         """Return the new rows' mean, covariance with training rows, covariance and variance."""
         _, _, *new = self._bind(X, X_new, parameters)
-        return tuple(new)  # type: ignore[return-value]
+        return tuple(new)
 
     def _bind(self, X: Any, X_new: Any, parameters: Any) -> list[Any]:
         return list(self._graph.bind([X, X_new, *parameters]))

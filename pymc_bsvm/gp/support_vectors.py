@@ -63,7 +63,9 @@ class SupportVectors:
         import pandas as pd
 
         kind = np.where(self.free, "free", "bound")
-        return pd.DataFrame({"dual": self.dual, "kind": kind}, index=pd.Index(self.index, name="row"))
+        return pd.DataFrame(
+            {"dual": self.dual, "kind": kind}, index=pd.Index(self.index, name="row")
+        )
 
     def __str__(self) -> str:
         return (

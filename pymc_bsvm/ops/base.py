@@ -1,4 +1,4 @@
-"""What the Ops share: their inputs, the version of their compiled code, and when JAX is imported."""
+"""What the Ops share: checked inputs, the version of their code, and when JAX is imported."""
 
 from __future__ import annotations
 

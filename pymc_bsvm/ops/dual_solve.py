@@ -113,7 +113,9 @@ class DualSolve(BsvmOp):
         """Apply the implicit function theorem."""
         if isinstance(cotangents[0].type, DisconnectedType):
             return [disconnected_type() for _ in inputs]
-        return implicit_pullback(self.loss_type, *inputs, outputs[0], cotangents[0], outputs[3:])
+        K, y, m, parameters = inputs
+        a, _, _, *factor = outputs
+        return implicit_pullback(self.loss_type, K, y, m, parameters, a, cotangents[0], factor)
 
 
 _MISMATCH = (

@@ -70,9 +70,7 @@ class ImplicitDual(BsvmOp):
     def __init__(self, loss_type: type[Loss]) -> None:
         self.loss_type = loss_type
 
-    def make_node(
-        self, K: Any, y: Any, m: Any, parameters: Any, a: Any, *factor: Any
-    ) -> Apply:
+    def make_node(self, K: Any, y: Any, m: Any, parameters: Any, a: Any, *factor: Any) -> Apply:
         """Build the node."""
         inputs = [as_float("K", K, 2)]
         named = (("y", y), ("m", m), ("parameters", parameters), ("a", a))
@@ -98,9 +96,7 @@ class ImplicitDual(BsvmOp):
         c = cotangents[0]
         if isinstance(c.type, DisconnectedType):
             return [disconnected_type() for _ in inputs]
-        explicit = implicit_pullback(
-            self.loss_type, K, y, m, parameters, outputs[0], c, factor
-        )
+        explicit = implicit_pullback(self.loss_type, K, y, m, parameters, outputs[0], c, factor)
         return [*explicit, *(disconnected_type() for _ in range(4))]
 
 

@@ -128,7 +128,9 @@ def _levels(
         while energy(top + side * outer) - least < rise:
             outer *= 2
         left, right = inner, outer
-        for _ in range(8):
+        for _ in range(100):  # a wall may lie between two levels
+            if energy(top + side * right) - least < rise + 1:
+                break
             middle = (left + right) / 2
             if energy(top + side * middle) - least < rise:
                 left = middle

@@ -1,0 +1,407 @@
+"""What the Laplace models share: conditioning on data and prediction."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+import xarray as xr
+from pymc.gp.gp import Base
+from pymc.gp.util import JITTER_DEFAULT, conditioned_vars, stabilize
+from pymc.model.core import Model, modelcontext
+from pytensor.tensor.linalg import solve_triangular
+from rich.progress import track
+
+from pymc_bsvm import losses, symbolic
+from pymc_bsvm.evidence.expression import map_estimate
+from pymc_bsvm.evidence.laplace import Curvature, LaplaceEvidence, check_loss, width_of
+from pymc_bsvm.evidence.predictive import ClassPredictive, RegressionPredictive, predictive
+from pymc_bsvm.gp.data import as_inputs, check_columns, check_targets
+from pymc_bsvm.gp.evaluator import Evaluator, State
+from pymc_bsvm.gp.marginal import LaplaceGP, Specification
+from pymc_bsvm.gp.prior import Prior
+from pymc_bsvm.gp.support_vectors import SupportVectors
+from pymc_bsvm.losses import Loss
+from pymc_bsvm.losses.base import Array
+from pymc_bsvm.ops import LogDet
+
+__all__ = ["LaplaceProcess"]
+
+type Point = Mapping[str, Any]
+
+
+@conditioned_vars(["X", "y", "loss"])
+class LaplaceProcess(Base):
+    """A Gaussian process that is conditioned on data through a Laplace approximation.
+
+    The part that all models share: everything but the arguments of `marginal_likelihood`.
+    """
+
+    def _register(
+        self,
+        name: str,
+        X: Any,
+        y: Any,
+        loss: Loss,
+        curvature: Curvature,
+        jitter: float,
+        **kwargs: Any,
+    ) -> Any:
+        """Register the observed variable and remember what to condition on."""
+        check_loss(loss, curvature)
+        inputs = as_inputs("X", X, getattr(self.cov_func, "input_dim", None))
+        check_columns(inputs)
+        check_targets(y, inputs, loss)
+        if not jitter >= 0.0:
+            raise ValueError(f"jitter must be at least 0, but it is {jitter!r}. Leave it at 0.")
+        specification = Specification(
+            prior=self._prior(inputs),
+            loss_type=type(loss),
+            ramp_width=width_of(loss, curvature, None),
+            jitter=float(jitter),
+            label=type(self).__name__,
+        )
+        self.X, self.y, self.loss = inputs, y, loss
+        self.curvature, self.jitter, self.name = curvature, float(jitter), name
+        self._evaluators: dict[int, tuple[Model, Evaluator]] = {}
+        own = [getattr(loss, parameter) for parameter in loss.domains]
+        variables = [*own, *specification.prior.parameters]
+        observed = y if loss.task == "regression" else _as_labels(y)
+        return LaplaceGP(
+            name, [inputs, *variables], specification=specification, observed=observed, **kwargs
+        )
+
+    def conditional(
+        self,
+        name: str,
+        Xnew: Any,
+        given: Mapping[str, Any] | None = None,
+        jitter: float = JITTER_DEFAULT,
+        **kwargs: Any,
+    ) -> Any:
+        """Register the latent values at new inputs, given the data.
+
+        Their distribution is the Gaussian of Laplace's method at each value of the
+        hyperparameters. For new targets, put the likelihood on top of it, such as
+        ``bsvm.SILF("y_new", mu=f_new, C=C, epsilon=epsilon)``.
+
+        Parameters
+        ----------
+        name : str
+            Name of the variable.
+        Xnew : array_like or tensor of shape (n_new, d)
+            New inputs.
+        given : mapping, optional
+            Data and model to condition on in the place of this object's: ``X``, ``y`` and ``loss``
+            (or the parameters that `marginal_likelihood` takes), and ``gp``, an additive process of
+            which this one is a component.
+        jitter : float, default 1e-6
+            Added to the diagonal of the covariance, as in `pm.gp.Marginal`.
+        **kwargs
+            Passed on to `pm.MvNormal`.
+
+        Returns
+        -------
+        TensorVariable
+            The variable, of shape (n_new,).
+        """
+        X, y, loss, training = self._given(given)
+        new = as_inputs("Xnew", Xnew)
+        prior = self._prior(X, training)
+        mean, K = prior.training(X, prior.parameters)
+        if self._jitter_of(given):
+            K = stabilize(K, self._jitter_of(given))
+        y = pt.as_tensor_variable(y).astype("float64")
+        if loss.task == "classification":
+            y = 2.0 * y - 1.0
+        p = [pt.as_tensor_variable(x) for x in loss.parameters]
+        estimate = map_estimate(K, y, mean, loss)
+        W = losses.formulas(type(loss), symbolic).curvature(y, estimate.f, *p)
+        free, support = W.nonzero()[0], estimate.a.nonzero()[0]
+        _, L = LogDet()(K[free[:, None], free], W[free])
+        new_mean, cross, new_K, _ = prior.new(X, new, prior.parameters)
+        half = solve_triangular(L, pt.sqrt(W[free])[:, None] * cross[free], lower=True)
+        mu = new_mean + cross[support].T @ estimate.a[support]
+        cov = stabilize(new_K - half.T @ half, jitter)
+        return pm.MvNormal(name, mu=mu, cov=cov, **{"method": "svd", **kwargs})
+
+    def predict(
+        self,
+        Xnew: Any,
+        point: Point | None = None,
+        diag: bool = False,
+        pred_noise: bool = False,
+        given: Mapping[str, Any] | None = None,
+        jitter: float = 0.0,
+        model: Model | None = None,
+    ) -> tuple[Array, Array]:
+        """Return mean and covariance of the latent values at new inputs, at a point.
+
+        Parameters
+        ----------
+        Xnew : array_like of shape (n_new, d)
+            New inputs. With ``diag=True`` any number: they are treated in blocks.
+        point : mapping, optional
+            Values of the free variables, such as `pm.find_MAP` returns.
+        diag : bool, default False
+            Return variances instead of the covariance matrix.
+        pred_noise : bool, default False
+            Add the variance of the noise; regression only.
+        given : mapping, optional
+            As for `conditional`.
+        jitter : float, default 0
+            Added to the diagonal of the covariance matrix.
+        model : pymc.Model, optional
+            The model; by default that of the context.
+
+        Returns
+        -------
+        mean : ndarray of shape (n_new,)
+            Means, (4.46) and (5.41) of [Chu03]_.
+        covariance : ndarray of shape (n_new, n_new) or (n_new,)
+            Covariance matrix, or variances.
+        """
+        state, evaluator = self._state(point, given, model)
+        loss = state.evidence.posterior.loss
+        new = _as_numbers(Xnew, state.X.shape[1])
+        noise = 0.0
+        if pred_noise:
+            if not isinstance(loss, losses.RegressionLoss):
+                raise ValueError(
+                    f"Labels have no noise variance, but pred_noise is {pred_noise!r}. "
+                    "Use predict_proba for the probabilities of the labels."
+                )
+            noise = loss.variance()
+        if diag:
+            mean, variance = evaluator.moments(state, new)
+            return mean, variance + noise
+        mean, covariance = evaluator.joint_moments(state, new)
+        return mean, covariance + (noise + jitter) * np.eye(mean.size)
+
+    def predictive(
+        self,
+        Xnew: Any,
+        point: Point | None = None,
+        given: Mapping[str, Any] | None = None,
+        model: Model | None = None,
+    ) -> RegressionPredictive | ClassPredictive:
+        """Return the exact distribution of new targets given the Gaussian of the latent values.
+
+        Parameters
+        ----------
+        Xnew, point, given, model
+            As for `predict`.
+
+        Returns
+        -------
+        RegressionPredictive or ClassPredictive
+            Densities, distribution functions, quantiles and draws; or probabilities of labels.
+        """
+        state, evaluator = self._state(point, given, model)
+        moments = evaluator.moments(state, _as_numbers(Xnew, state.X.shape[1]))
+        return predictive(state.evidence.posterior.loss, *moments)
+
+    def predict_proba(
+        self,
+        Xnew: Any,
+        point: Point | None = None,
+        given: Mapping[str, Any] | None = None,
+        model: Model | None = None,
+    ) -> Array:
+        """Return the probability of label 1 at new inputs, (5.42) of [Chu03]_.
+
+        Parameters
+        ----------
+        Xnew, point, given, model
+            As for `predict`.
+
+        Returns
+        -------
+        ndarray of shape (n_new,)
+            Probabilities.
+        """
+        distribution = self.predictive(Xnew, point, given, model)
+        if not isinstance(distribution, ClassPredictive):
+            raise ValueError(
+                f"{type(self).__name__} has no classes: its loss is for regression. "
+                "Use predictive for the distribution of new targets."
+            )
+        return distribution.probability(1)
+
+    def evidence(
+        self,
+        point: Point | None = None,
+        given: Mapping[str, Any] | None = None,
+        model: Model | None = None,
+    ) -> LaplaceEvidence:
+        """Return the evidence at a point in its terms, with the MAP estimate and the posterior.
+
+        Parameters
+        ----------
+        point, given, model
+            As for `predict`.
+
+        Returns
+        -------
+        LaplaceEvidence
+            As of `pymc_bsvm.laplace_evidence`.
+        """
+        return self._state(point, given, model)[0].evidence
+
+    def support_vectors(
+        self,
+        point: Point | None = None,
+        given: Mapping[str, Any] | None = None,
+        model: Model | None = None,
+    ) -> SupportVectors:
+        """Return the support vectors at a point.
+
+        Parameters
+        ----------
+        point, given, model
+            As for `predict`.
+
+        Returns
+        -------
+        SupportVectors
+            Rows, dual values and kinds, the noise variance and the number of parameters.
+        """
+        return SupportVectors.of(self.evidence(point, given, model))
+
+    def log_predictive(
+        self,
+        point: Point | None = None,
+        given: Mapping[str, Any] | None = None,
+        model: Model | None = None,
+    ) -> Array:
+        """Return the log density of each observation given all the others, at a point.
+
+        Parameters
+        ----------
+        point, given, model
+            As for `predict`.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            Leave-one-out log densities in closed form, in nats.
+        """
+        return self.evidence(point, given, model).posterior.log_predictive
+
+    def compute_log_likelihood(
+        self, idata: xr.DataTree, model: Model | None = None, progressbar: bool = True
+    ) -> xr.DataTree:
+        """Add pointwise log likelihoods of all posterior draws, for `az.loo` and `az.compare`.
+
+        The log probability of the marginal likelihood is one number for all rows, which
+        `pm.compute_log_likelihood` would take for one observation. Here the values are the log
+        densities of each row given all other rows, at the hyperparameters of each draw: their
+        inverses are the weights that take a row out of the posterior of the hyperparameters.
+
+        Parameters
+        ----------
+        idata : DataTree
+            With a group ``posterior`` of the model's free variables. It is changed in place.
+        model : pymc.Model, optional
+            The model; by default that of the context.
+        progressbar : bool, default True
+            Show the progress.
+
+        Returns
+        -------
+        DataTree
+            The same, with a group ``log_likelihood``.
+        """
+        posterior = idata["posterior"].dataset
+        evaluator = self._evaluator(None, model)
+        chains, draws = posterior.sizes["chain"], posterior.sizes["draw"]
+        pairs = [(chain, draw) for chain in range(chains) for draw in range(draws)]
+        values, a = [], None
+        for chain, draw in track(pairs, "Pointwise log likelihood", disable=not progressbar):
+            point = {str(k): v.values for k, v in posterior.isel(chain=chain, draw=draw).items()}
+            state = evaluator.state(point, "exact", a, check_input=False)
+            a = state.evidence.solution.a
+            values.append(state.evidence.posterior.log_predictive)
+        array = np.reshape(values, (chains, draws, -1))
+        dims: tuple[str, ...] = ("chain", "draw", f"{self.name}_dim_0")
+        coords: dict[Any, Any] = {k: posterior.coords[k] for k in ("chain", "draw")}
+        if "observed_data" in idata.children and self.name in idata["observed_data"].dataset:
+            observed = idata["observed_data"].dataset[self.name]
+            dims = (*dims[:2], *map(str, observed.dims))
+            coords |= dict(observed.coords)
+        data = xr.Dataset({self.name: (dims, array)}, coords=coords)
+        idata["log_likelihood"] = xr.DataTree(data)
+        return idata
+
+    def _prior(self, X: Any, training: Base | None = None) -> Prior:
+        """Return the prior of a process of which this one is all, or a component."""
+        training = training or self
+        n_columns = X.type.shape[1]
+        return Prior(
+            training.mean_func, training.cov_func, n_columns, self.cov_func, self.mean_func
+        )
+
+    def _given(self, given: Mapping[str, Any] | None) -> tuple[Any, Any, Loss, Base]:
+        """Return inputs, targets, loss and process to condition on."""
+        given = dict(given or {})
+        unknown = set(given) - _GIVEN
+        if unknown:
+            raise ValueError(
+                f"given has the unknown key {sorted(unknown)[0]!r}. "
+                f"It may hold {', '.join(sorted(_GIVEN))}."
+            )
+        training = given.get("gp", self)
+        source = training if hasattr(training, "_loss") else self
+        loss = self._loss_of(given)
+        if {"X", "y"} <= set(given) and loss is not None:
+            X = as_inputs("X", given["X"], getattr(training.cov_func, "input_dim", None))
+            check_targets(given["y"], X, loss)
+            return X, given["y"], loss, training
+        return source.X, source.y, source.loss, training
+
+    def _loss_of(self, given: dict[str, Any]) -> Any:
+        """Return the loss of `given`, or None."""
+        return given.get("loss")
+
+    def _jitter_of(self, given: Mapping[str, Any] | None) -> float:
+        return float(getattr(self, "jitter", 0.0))
+
+    def _evaluator(self, given: Mapping[str, Any] | None, model: Model | None) -> Evaluator:
+        """Return the compiled functions of a model; they are kept for the process's own data."""
+        model = modelcontext(model)
+        if given is None and id(model) in getattr(self, "_evaluators", {}):
+            return self._evaluators[id(model)][1]
+        X, y, loss, training = self._given(given)
+        prior = self._prior(X, training)
+        evaluator = Evaluator(prior, X, y, loss, self._jitter_of(given), model.free_RVs)
+        if given is None:
+            self._evaluators[id(model)] = (model, evaluator)
+        return evaluator
+
+    def _state(
+        self, point: Point | None, given: Mapping[str, Any] | None, model: Model | None
+    ) -> tuple[State, Evaluator]:
+        evaluator = self._evaluator(given, model)
+        return evaluator.state(point, getattr(self, "curvature", "smooth")), evaluator
+
+
+_GIVEN = {"X", "y", "loss", "C", "epsilon", "beta", "delta", "gp"}
+
+
+def _as_labels(y: Any) -> Any:
+    """Return labels as integers; what is in a graph already stays as it is."""
+    return y if hasattr(y, "owner") else np.asarray(y).astype("int64")
+
+
+def _as_numbers(Xnew: Any, n_columns: int) -> Array:
+    """Return new inputs as a matrix of numbers with as many columns as the training inputs."""
+    tensor = as_inputs("Xnew", Xnew)
+    new = np.asarray(tensor.eval() if not hasattr(tensor, "data") else tensor.data)
+    if new.shape[1] != n_columns:
+        raise ValueError(
+            f"Xnew has {new.shape[1]} columns, but X has {n_columns}. Pass the same columns."
+        )
+    return new
