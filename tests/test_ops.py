@@ -1,4 +1,4 @@
-"""DualSolve against the NumPy solver, central differences, other backends and a sampler."""
+"""The Ops against the NumPy solver, dense formulas, differences, other backends and a sampler."""
 
 import pickle
 
@@ -14,7 +14,9 @@ from pytensor.compile.mode import get_mode
 from pytensor.gradient import verify_grad
 
 from pymc_bsvm import losses, solve_dual, symbolic
-from pymc_bsvm.ops import DualSolve, FreeSolve
+from pymc_bsvm.ops import DualSolve, FreeSolve, ImplicitDual, LogDet, SupportRows
+from pymc_bsvm.ops.log_det import LogDetGradient
+from pymc_bsvm.solvers import kernel
 
 LOSSES = [
     losses.SILF(5.0, 0.2, 0.3),
@@ -230,6 +232,239 @@ def test_free_solve(problem):
         rng=np.random.default_rng(1),
         mode="FAST_COMPILE",
     )
+
+
+# ---- the linear system with the solver's factor --------------------------------------------------
+
+
+def factor_for(K, h):
+    """Return rows, root curvature and Cholesky factor of the rows with a finite h."""
+    index = np.flatnonzero(np.isfinite(h))
+    root = 1.0 / np.sqrt(h[index])
+    B = np.eye(index.size) + root[:, None] * K[np.ix_(index, index)] * root
+    return index, root, np.linalg.cholesky(B)
+
+
+def free_system():
+    """Return a function of K, h, c and a factor."""
+    inputs = [pt.dmatrix(), pt.dvector(), pt.dvector(), pt.lvector(), pt.dvector(), pt.dmatrix()]
+    u = FreeSolve()(*inputs)
+    return inputs, u
+
+
+@pytest.fixture
+def factorisations(monkeypatch):
+    """Count what FreeSolve factorises in Python."""
+    calls = []
+
+    def factorised(*arguments):
+        calls.append(arguments)
+        return by_factor(*arguments)
+
+    by_factor = kernel._solve_by_factor
+    monkeypatch.setattr(kernel, "_solve_by_factor", factorised)
+    monkeypatch.setattr("pymc_bsvm.ops.free_solve.solve_free", kernel.solve_free.py_func)
+    return calls
+
+
+def test_free_solve_with_a_factor(problem, factorisations):
+    """The same rows need no factorisation, even if the curvature has moved a little since."""
+    K, *_ = problem
+    n = K.shape[0]
+    rng = np.random.default_rng(5)
+    h, c = rng.uniform(0.1, 2.0, n), rng.normal(size=n)
+    h[::3] = np.inf
+    free = np.isfinite(h)
+    expected = np.zeros(n)
+    expected[free] = np.linalg.solve(K[np.ix_(free, free)] + np.diag(h[free]), c[free])
+    inputs, u = free_system()
+    solve = pytensor.function(inputs, u, mode="FAST_COMPILE")
+    fewer = np.where(np.arange(n) == 1, np.inf, h)
+    factors = [
+        (0, factor_for(K, h)),
+        (0, factor_for(K, h * np.exp(0.02 * rng.normal(size=n)))),
+        (1, factor_for(K, h * np.exp(3.0 * rng.normal(size=n)))),  # of no use any more
+        (1, factor_for(K, fewer)),  # of other rows
+        (1, (np.zeros(0, dtype="int64"), np.zeros(0), np.zeros((0, 0)))),
+    ]
+    for count, factor in factors:
+        factorisations.clear()
+        got = solve(K, h, c, *factor)
+        np.testing.assert_allclose(got, expected, rtol=1e-11, atol=1e-12)
+        assert len(factorisations) == count
+    nothing = solve(K, np.full(n, np.inf), c, *factors[-1][1])
+    np.testing.assert_array_equal(nothing, np.zeros(n))
+
+
+def test_free_solve_with_a_factor_differentiates(problem):
+    K, *_ = problem
+    rng = np.random.default_rng(5)
+    h, c, w = rng.uniform(0.5, 2.0, 25), rng.normal(size=25), rng.normal(size=25)
+    h[::3] = np.inf
+    inputs, u = free_system()
+    of_K, of_c = pytensor.grad(u @ w, [inputs[0], inputs[2]])
+    functions = [
+        pytensor.function(inputs, [u, of_K, of_c], mode=mode) for mode in ("NUMBA", "FAST_COMPILE")
+    ]
+    free = np.isfinite(h)
+    system = K[np.ix_(free, free)] + np.diag(h[free])
+    expected = np.zeros((2, 25))
+    expected[:, free] = np.linalg.solve(system, np.stack([c, w])[:, free].T).T
+    for function in functions:
+        got = function(K, h, c, *factor_for(K, h))
+        np.testing.assert_allclose(got[0], expected[0], rtol=1e-11, atol=1e-12)
+        np.testing.assert_allclose(got[1], -np.outer(expected[1], expected[0]), atol=1e-11)
+        np.testing.assert_allclose(got[2], expected[1], rtol=1e-11, atol=1e-12)
+
+
+# ---- the determinant ----------------------------------------------------------------------------
+
+
+def log_det_functions():
+    """Return value, factor and derivatives with a factor of 1.7, in Numba and in Python."""
+    K, W = pt.dmatrix(), pt.dvector()
+    value, cholesky = LogDet()(K, W)
+    outputs = [value, cholesky, *pytensor.grad(1.7 * value, [K, W])]
+    return [pytensor.function([K, W], outputs, mode=m) for m in ("NUMBA", "FAST_COMPILE")]
+
+
+def test_log_det(problem):
+    """Rows without curvature, and with hardly any, are rows like all others."""
+    K, *_ = problem
+    n = K.shape[0]
+    rng = np.random.default_rng(6)
+    W = rng.uniform(0.1, 300.0, n)
+    W[3], W[4], W[5], W[6] = 0.0, 1e-300, 1e-12, 1e7
+    root = np.sqrt(W)
+    B = np.eye(n) + root[:, None] * K * root
+    R = root[:, None] * np.linalg.inv(B) * root
+    posterior = np.diag(K - K @ R @ K)
+    direct = np.array([1e-6, 2e-6, *W[2:]])  # away from zero, where the above cancels
+    for function in log_det_functions():
+        value, L, of_K, of_W = function(K, W)
+        assert value == pytest.approx(np.linalg.slogdet(B)[1], rel=1e-13)
+        np.testing.assert_allclose(np.tril(L) @ np.tril(L).T, B, rtol=1e-12, atol=1e-10)
+        np.testing.assert_allclose(of_K, 1.7 * R, rtol=1e-9, atol=1e-9 * np.abs(R).max())
+        np.testing.assert_allclose(of_W, 1.7 * posterior, rtol=0, atol=1e-12)
+        assert of_W[6] == pytest.approx(1.7e-7, rel=1e-5)  # what the data say, not the prior
+        step = 1e-4 * W[0]
+        up, down = (function(K, W + t * np.eye(n)[0])[0] for t in (step, -step))
+        assert of_W[0] == pytest.approx(1.7 * (up - down) / (2.0 * step), rel=1e-6)
+        none = function(K, 0.0 * W)
+        assert none[0] == 0.0
+        np.testing.assert_array_equal(none[2], 0.0 * K)
+        np.testing.assert_allclose(none[3], 1.7 * np.diag(K), rtol=1e-15)
+        assert function(K[:0, :0], W[:0])[0] == 0.0
+        tiny = function(K, direct)
+        assert tiny[3][0] == pytest.approx(
+            1.7 * np.linalg.inv(np.linalg.inv(K) + np.diag(direct))[0, 0], rel=1e-9
+        )
+
+
+def test_log_det_of_an_indefinite_matrix_is_nan(problem):
+    K, *_ = problem
+    for function in log_det_functions()[1:]:
+        value, L, of_K, of_W = function(K - 5.0 * np.eye(25), np.ones(25))
+        assert np.isnan(value)
+        assert np.isnan(L).all()
+        assert np.isnan(of_K).any()
+        assert np.isnan(of_W).any()
+
+
+def test_log_det_differentiates_twice(problem):
+    K, *_ = problem
+    root, W = np.linalg.cholesky(K[:6, :6]), np.linspace(0.5, 3.0, 6)
+    G, g = np.cos(np.arange(36.0)).reshape(6, 6), np.sin(np.arange(6.0))
+    how = {"rng": np.random.default_rng(3), "mode": "FAST_COMPILE"}
+    verify_grad(lambda r, W: LogDet()(r @ r.T, W)[0], [root, W], **how)
+
+    def gradient(r, W):
+        K = r @ r.T
+        R, q = LogDetGradient()(K, W, LogDet()(K, W)[1])
+        return ((G + G.T) * R).sum() + (g * q).sum()
+
+    verify_grad(gradient, [root, W], **how)
+
+
+def test_the_factor_of_the_determinant_cannot_be_differentiated():
+    K, W = pt.dmatrix(), pt.dvector()
+    with pytest.raises(pytensor.gradient.DisconnectedInputError):
+        pytensor.grad(LogDet()(K, W)[1].sum(), W)
+
+
+# ---- support vectors ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", ["NUMBA", "FAST_COMPILE"])
+def test_support_rows(mode):
+    a, W, index = pt.dvector(), pt.dvector(), pt.lvector()
+    rows = SupportRows()(a, W, index)
+    function = pytensor.function([a, W, index], rows, mode=mode)
+    dual = np.array([0.0, 1.0, -2.0, 0.0, 5.0, -1e-300, np.nan, 0.0])
+    curvature = np.array([0.0, 0.5, 0.0, 1e-300, 2.0, 0.0, np.nan, np.nan])
+    curved, straight, place = function(dual, curvature, [4, 2, 1])
+    np.testing.assert_array_equal(curved, [1, 3, 4])
+    np.testing.assert_array_equal(straight, [2, 5, 6])
+    np.testing.assert_array_equal(place, [2, -1, 0])
+    for none in function(0.0 * dual[:3], 0.0 * dual[:3], []):
+        assert none.shape == (0,)
+    for output in rows:
+        assert output.dtype == "int64"
+        with pytest.raises(pytensor.gradient.DisconnectedInputError):
+            pytensor.grad(output.astype("float64").sum(), W)
+
+
+@pytest.mark.parametrize(
+    "loss", [losses.SILF(5.0, 0.2, 0.3), losses.Trigonometric(1.2), losses.Logistic()], ids=name_of
+)
+def test_implicit_dual(problem, loss):
+    """On the support vectors alone, it has the derivatives of the dual of all rows."""
+    K, y, m, p, c = parts(problem, loss)
+    inputs, total, _, _ = objective(loss, c)
+    expected = pytensor.function(inputs, pytensor.grad(total, inputs), mode=UNFUSED)(K, y, m, p)
+    solution = solve_dual(K, y, loss, m=m, tol=1e-13)
+    rows, free = np.flatnonzero(solution.support), np.flatnonzero(solution.free)
+    rng = np.random.default_rng(0)
+    rows = rng.permutation(rows)  # in any order
+    factor = [pt.lvector("index"), pt.dvector("root"), pt.dmatrix("cholesky")]
+    dual = pt.dvector("dual")
+    a = ImplicitDual(type(loss))(*inputs, dual, *factor)
+    gradients = pytensor.grad((c[rows] * a).sum(), inputs)
+    function = pytensor.function([*inputs, dual, *factor], [a, *gradients], mode=UNFUSED)
+    h = np.full(y.size, np.inf)
+    h[free] = 1.0 / loss.curvature(y, solution.f)[free]
+    square = np.ix_(rows, rows)
+    restricted = (K[square], y[rows], m[rows], p, solution.a[rows])
+    nothing = (np.zeros(0, dtype="int64"), np.zeros(0), np.zeros((0, 0)))
+    for used in (factor_for(K[square], h[rows]), nothing):
+        got = function(*restricted, *used)
+        np.testing.assert_array_equal(got[0], solution.a[rows])
+        close = {"rtol": 1e-7, "atol": 1e-9}
+        np.testing.assert_allclose(got[1], expected[0][square], **close)
+        np.testing.assert_allclose(got[2], expected[1][rows], **close)
+        np.testing.assert_allclose(got[3], expected[2][rows], **close)
+        np.testing.assert_allclose(got[4], expected[3], **close)
+    outside = np.ones_like(K, dtype=bool)
+    outside[square] = False
+    np.testing.assert_array_equal(expected[0][outside], 0.0)
+    with pytest.raises(pytensor.gradient.DisconnectedInputError):
+        pytensor.grad((c[rows] * a).sum(), dual)
+
+
+@pytest.mark.parametrize(
+    ("op", "other"),
+    [
+        (LogDet(), LogDetGradient()),
+        (SupportRows(), LogDet()),
+        (ImplicitDual(losses.SILF), ImplicitDual(losses.Huber)),
+        (FreeSolve(), SupportRows()),
+    ],
+)
+def test_identity_of_the_other_ops(op, other):
+    again = pickle.loads(pickle.dumps(op))
+    assert again == op
+    assert hash(again) == hash(op)
+    assert op != other
 
 
 def toy_model(problem):

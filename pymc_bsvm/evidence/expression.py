@@ -99,22 +99,19 @@ def evidence_terms(
         return stated.curvature(y, f, *p)
 
     estimate = map_estimate(K, y, m, loss)
-    curved, straight = SupportRows()(estimate.a, curvature(y, estimate.f))
-    rows = pt.concatenate([curved, straight])
-    k, a = curved.shape[0], estimate.a[rows]
-    K_rows, y_rows, m_rows = minor(rows), y[rows], m[rows]
+    index, *factor = estimate.factor
+    rows, curved, place = SupportRows()(estimate.a, curvature(y, estimate.f), index)
+    a, y_rows, m_rows, K_rows = estimate.a[rows], y[rows], m[rows], minor(rows)
 
     # A Lagrangian: it is stationary in f and in a, which are constants here.
     fit = stated.value(y, estimate.f, *p).sum()
     penalty = a @ (estimate.f[rows] - m_rows) - 0.5 * (a @ (K_rows @ a))
 
-    index, *factor = estimate.factor
-    position = pt.zeros_like(estimate.a, dtype="int64")[rows].set(pt.arange(rows.shape[0]))
     dual = ImplicitDual(type(loss))(
-        K_rows, y_rows, m_rows, parameter_vector(loss), a, position[index], *factor
+        K_rows, y_rows, m_rows, parameter_vector(loss), a, place, *factor
     )
-    f = m_rows[:k] + K_rows[:k] @ dual
-    log_det, _ = LogDet()(K_rows[:k, :k], curvature(y_rows[:k], f))
+    W = curvature(y_rows, m_rows + K_rows @ dual)[curved]
+    log_det, _ = LogDet()(K_rows[curved[:, None], curved], W)
     log_normalizer = y.shape[0] * stated.log_normalizer(*p)  # type: ignore[misc]
     return EvidenceTerms(
         log_evidence=-(fit + penalty + 0.5 * log_det + log_normalizer),

@@ -19,14 +19,9 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
 from pymc_bsvm._validation import Interval, check_finite
-from pymc_bsvm.evidence.gaussian_integrals import (
-    Convolution,
-    convolution,
-    log_average,
-    log_one_minus_exp,
-)
+from pymc_bsvm.evidence.gaussian_integrals import Convolution, convolution, log_average
+from pymc_bsvm.evidence.piece import log_one_minus_exp
 from pymc_bsvm.losses.base import Array, ClassificationLoss, Loss, RegressionLoss
-from pymc_bsvm.losses.gaussian import Gaussian
 from pymc_bsvm.losses.noise import NoiseLoss
 
 __all__ = ["ClassPredictive", "RegressionPredictive", "log_predictive_density", "predictive"]
@@ -309,11 +304,6 @@ def draw_noise(loss: RegressionLoss, rng: np.random.Generator, shape: tuple[int,
 @draw_noise.register
 def _(loss: NoiseLoss, rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
     return loss.quantile(np.maximum(rng.random(shape), _LEAST_UNIFORM))
-
-
-@draw_noise.register
-def _(loss: Gaussian, rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
-    return loss.sigma * rng.standard_normal(shape)
 
 
 def _solve_quantile(noise: Convolution, u: Array, variance: Array) -> Array:

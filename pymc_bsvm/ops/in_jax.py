@@ -35,7 +35,11 @@ def _free_solve(op: FreeSolve, **_: Any) -> Any:
 
 @jax_funcify.register(SupportRows)
 def _support_rows(op: SupportRows, **_: Any) -> Any:
-    return lambda a, W: (jnp.arange(a.shape[0]), jnp.arange(0))
+    def support_rows(a: Any, W: Any, index: Any) -> tuple[Any, ...]:
+        rows = jnp.arange(a.shape[0])
+        return rows, rows, jnp.arange(0)
+
+    return support_rows
 
 
 @jax_funcify.register(ImplicitDual)

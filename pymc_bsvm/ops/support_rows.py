@@ -16,20 +16,23 @@ __all__ = ["SupportRows"]
 
 
 class SupportRows(BsvmOp):
-    """``SupportRows()(a, W)``: the rows with positive curvature, then the other support vectors.
+    """The rows with positive curvature, and the other support vectors.
 
-    Under JAX, whose shapes are static, the first output holds all rows and the second none.
+    ``SupportRows()(a, W, index)`` returns the rows with ``W > 0`` followed by the others with
+    ``a != 0``; the places of the first kind, which are 0, 1, ...; and for each row of ``index`` its
+    place, or -1. Under JAX, whose shapes are static, all rows are of the first kind.
     """
 
     __props__ = ()
 
-    def make_node(self, a: Any, W: Any) -> Apply:
+    def make_node(self, a: Any, W: Any, index: Any) -> Apply:
         """Build the node."""
-        return Apply(self, [as_float("a", a, 1), as_float("W", W, 1)], [pt.lvector(), pt.lvector()])
+        inputs = [as_float("a", a, 1), as_float("W", W, 1), pt.as_tensor_variable(index)]
+        return Apply(self, inputs, [pt.lvector() for _ in range(3)])
 
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
         """Say that rows cannot be differentiated."""
-        return [[False, False]] * 2
+        return [[False] * 3] * 3
 
     def perform(self, node: Apply, inputs: list[Any], output_storage: list[Any]) -> None:
         """Find the rows."""
@@ -38,9 +41,13 @@ class SupportRows(BsvmOp):
 
 
 @numba.njit(cache=True, fastmath=False, nogil=True)
-def support_rows(a, W):
-    """Return the rows with ``W > 0``, and the other rows with ``a != 0``."""
-    return np.flatnonzero(W > 0.0), np.flatnonzero((a != 0.0) & ~(W > 0.0))
+def support_rows(a, W, index):
+    """Return the outputs of `SupportRows`."""
+    curved = np.flatnonzero(W > 0.0)
+    rows = np.concatenate((curved, np.flatnonzero((a != 0.0) & ~(W > 0.0))))
+    place = np.full(a.shape[0], -1)
+    place[rows] = np.arange(rows.shape[0])
+    return rows, place[curved], place[index]
 
 
 @register_funcify_default_op_cache_key(SupportRows)

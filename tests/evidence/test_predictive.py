@@ -12,13 +12,8 @@ from scipy import stats
 
 from pymc_bsvm import losses
 from pymc_bsvm._validation import Interval
-from pymc_bsvm.evidence.gaussian_integrals import (
-    Convolution,
-    Piece,
-    convolution,
-    knots,
-    log_average,
-)
+from pymc_bsvm.evidence.gaussian_integrals import Convolution, convolution, knots, log_average
+from pymc_bsvm.evidence.piece import Piece
 from pymc_bsvm.evidence.predictive import (
     ClassPredictive,
     RegressionPredictive,
