@@ -54,7 +54,7 @@ class Trigonometric(ClassificationLoss):
     delta: float = 1.0
 
     domains = MappingProxyType({"delta": positive})
-    ramp_width = 0.5
+    ramp_width = 0.25
 
     @staticmethod
     def formulas(xp: Any) -> Formulas:
