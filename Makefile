@@ -17,7 +17,7 @@ PYTEST_ARGS ?=
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: bench-solver help setup base-env test-env dev-env demo test test-slow lint format types docs notebooks clean
+.PHONY: bench-evidence bench-solver help setup base-env test-env dev-env demo test test-slow lint format types docs notebooks clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1|/' \
@@ -49,6 +49,9 @@ test-slow: test-env ## run the long sampling tests only
 
 bench-solver: test-env ## time the solver against LIBSVM and BLAS; rewrites benchmarks/solver.md
 	@$(THREADS) $(PY) benchmarks/solver.py
+
+bench-evidence: test-env ## time the evidence and its gradient against peers; rewrites evidence.md
+	@$(THREADS) $(PY) benchmarks/evidence.py
 
 lint: dev-env ## ruff: rules and format
 	@$(PY) -m ruff check .

@@ -258,8 +258,9 @@ Measured by `make bench-evidence` on {machine}.
 
 Milliseconds of one log probability and gradient inside the compiled PyMC function, medians. The
 floor is one kernel matrix, compiled by PyMC, with one Cholesky factor and inverse of the size of
-the free set; its ratio is ours to it, that of a peer is the peer to ours. `pm.gp.Marginal` and scikit-learn have as many hyperparameters; scikit-learn's time is
-`log_marginal_likelihood(theta, eval_gradient=True)`. The curvature is smooth.
+the free set. `pm.gp.Marginal` and scikit-learn have as many hyperparameters; scikit-learn's time is
+`log_marginal_likelihood(theta, eval_gradient=True)`. The ratios are ours to the floor, and that of
+each peer to ours. The curvature is smooth.
 
 ## Regression: BSVR on sinc data, C = 10, epsilon = 0.1
 
