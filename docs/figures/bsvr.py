@@ -43,7 +43,9 @@ def main() -> None:
 
     others = np.setdiff1d(np.arange(y.size), vectors.index)
     free, bound = vectors.index[vectors.free], vectors.index[vectors.bound]
-    ax.plot(X[others], y[others], "o", color="0.65", ms=3, label=f"no support vector: {others.size}")
+    ax.plot(
+        X[others], y[others], "o", color="0.65", ms=3, label=f"no support vector: {others.size}"
+    )
     ax.plot(X[free], y[free], "o", color=GREEN, ms=4.5, label=f"free: {free.size}")
     ax.plot(X[bound], y[bound], "x", color=ORANGE, ms=5.5, mew=1.5, label=f"bound: {bound.size}")
     ax.set(xlabel="x", ylabel="y", xlim=(-10.5, 10.5))

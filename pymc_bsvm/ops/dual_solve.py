@@ -25,7 +25,8 @@ __all__ = ["DualSolve"]
 class DualSolve(BsvmOp):
     """The dual at the MAP estimate, as a function of everything it depends on.
 
-    ``DualSolve(loss_type)(K, y, m, parameters)`` returns
+    ``DualSolve(loss_type)(K, y, m, parameters, a0)``, where the dual ``a0`` to start from may be
+    left out, returns
 
     - the dual ``a = -dl/df`` at the minimum of ``sum_i l(y_i, f_i) + a'Ka / 2``, f = m + K a;
     - the status of the solve: zero if the duality gap is small enough, else the position in
@@ -67,19 +68,22 @@ class DualSolve(BsvmOp):
         self.max_iter = max_iter
         self.accept = tol if accept is None else accept
 
-    def make_node(self, K: Any, y: Any, m: Any, parameters: Any) -> Apply:
+    def make_node(self, K: Any, y: Any, m: Any, parameters: Any, a0: Any = None) -> Apply:
         """Build the node; ``parameters`` is a vector in the order of the loss's formulas."""
-        inputs = [as_float("K", K, 2)]
-        inputs += [
-            as_float(*named, 1) for named in (("y", y), ("m", m), ("parameters", parameters))
-        ]
+        named = {
+            "y": y,
+            "m": m,
+            "parameters": parameters,
+            "a0": pt.zeros_like(y) if a0 is None else a0,
+        }
+        inputs = [as_float("K", K, 2), *(as_float(*pair, 1) for pair in named.items())]
         rows = pt.vector(shape=(inputs[1].type.shape[0],), dtype="float64").type
         outputs = [rows(), pt.lscalar(), rows(), pt.lvector(), pt.dvector(), pt.dmatrix()]
         return Apply(self, inputs, outputs)
 
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
         """Say that only the dual can be differentiated."""
-        return [[True, False, False, False, False, False]] * 4
+        return [[True, False, False, False, False, False]] * 4 + [[False] * 6]
 
     def perform(self, node: Apply, inputs: list[Any], output_storage: list[Any]) -> None:
         """Solve in Python, for the backends that do not compile the solver."""
@@ -87,19 +91,19 @@ class DualSolve(BsvmOp):
         for storage, result in zip(output_storage, (a, np.asarray(status), *rest), strict=True):
             storage[0] = result
 
-    def solve(self, K: Any, y: Any, m: Any, parameters: Any) -> tuple[Any, ...]:
+    def solve(self, K: Any, y: Any, m: Any, parameters: Any, a0: Any) -> tuple[Any, ...]:
         """Return the outputs for numbers, by the interpreted solver."""
-        K, y, m, parameters = map(np.ascontiguousarray, (K, y, m, parameters))
+        K, y, m, parameters, a0 = map(np.ascontiguousarray, (K, y, m, parameters, a0))
         n, count = y.shape[0], self.loss_type.n_parameters()
-        if K.shape != (n, n) or m.shape != (n,) or parameters.shape != (count,):
+        if K.shape != (n, n) or not m.shape == a0.shape == (n,) or parameters.shape != (count,):
             raise ValueError(_MISMATCH)
         none, w, p = np.full(n, np.nan), np.ones_like(y), tuple(parameters)
         nothing = (np.zeros(0, dtype="int64"), np.zeros(0), np.zeros((0, 0)))
-        if not all(np.isfinite(x).all() for x in (K, y, m, parameters)):
+        if not all(np.isfinite(x).all() for x in (K, y, m, parameters, a0)):
             return none, -1, none.copy(), *nothing
         with np.errstate(all="ignore"):
             a, f, _, gap, _, status, L, free, root = interpreted_solver(self.loss_type)(
-                K, y, w, p, m, np.zeros(n), 0.0, False, self.tol, 0, self.max_iter, None
+                K, y, w, p, m, a0, 0.0, False, self.tol, 0, self.max_iter, None
             )
             if status in (MAX_ITER, STALLED):
                 primal = interpreted(self.loss_type).loss(y, f, w, p).sum() + 0.5 * a @ (f - m)
@@ -113,14 +117,16 @@ class DualSolve(BsvmOp):
         """Apply the implicit function theorem."""
         if isinstance(cotangents[0].type, DisconnectedType):
             return [disconnected_type() for _ in inputs]
-        K, y, m, parameters = inputs
+        K, y, m, parameters, _ = inputs
         a, _, _, *factor = outputs
-        return implicit_pullback(self.loss_type, K, y, m, parameters, a, cotangents[0], factor)
+        c = cotangents[0]
+        explicit = implicit_pullback(self.loss_type, K, y, m, parameters, a, c, factor)
+        return [*explicit, disconnected_type()]
 
 
 _MISMATCH = (
     "The lengths of K, y, m and the parameters of DualSolve do not agree. "
-    "Pass K of shape (n, n), y and m of shape (n,), and all parameters of the loss's formulas."
+    "Pass K of shape (n, n), y, m and a0 of shape (n,), and all parameters of the loss's formulas."
 )
 _AS_TUPLE = [
     function(lambda p: ()),
@@ -139,19 +145,20 @@ def _compile_dual_solve(op: DualSolve, node: Apply, **_: Any) -> tuple[Any, int]
     tol, max_iter, accept = op.tol, op.max_iter, op.accept
 
     @numba.njit(fastmath=False, nogil=True)
-    def dual_solve(K, y, m, parameters):
+    def dual_solve(K, y, m, parameters, a0):
         n = y.shape[0]
-        shapes = K.shape[0] == n and K.shape[1] == n and m.shape[0] == n
+        shapes = K.shape[0] == n and K.shape[1] == n and m.shape[0] == a0.shape[0] == n
         if not (shapes and parameters.shape[0] == count):
             raise ValueError(_MISMATCH)
         K, y, m = np.ascontiguousarray(K), np.ascontiguousarray(y), np.ascontiguousarray(m)
         none, w, p = np.full(n, np.nan), np.ones(n), as_tuple(parameters)
         nothing = np.flatnonzero(np.zeros(0)), np.zeros(0), np.zeros((0, 0))
         finite = np.isfinite(K).all() and np.isfinite(y).all()
-        if not (finite and np.isfinite(m).all() and np.isfinite(parameters).all()):
+        finite = finite and np.isfinite(m).all() and np.isfinite(a0).all()
+        if not (finite and np.isfinite(parameters).all()):
             return none, np.asarray(-1), none.copy(), nothing[0], nothing[1], nothing[2]
         a, f, _, gap, _, status, L, free, root = solve(
-            K, y, w, p, m, np.zeros(n), 0.0, False, tol, 0, max_iter, None
+            K, y, w, p, m, a0.copy(), 0.0, False, tol, 0, max_iter, None
         )
         if status == MAX_ITER or status == STALLED:
             primal = loss(y, f, w, p).sum() + 0.5 * (a * (f - m)).sum()

@@ -80,15 +80,15 @@ def _dual_solve(op: DualSolve, **_: Any) -> Any:
     stated = losses.formulas(op.loss_type, jax_language)
     count = op.loss_type.n_parameters()
 
-    def host(K: Any, y: Any, m: Any, parameters: Any) -> tuple[Any, Any]:
-        numbers = (np.asarray(x, dtype="float64") for x in (K, y, m, parameters))
+    def host(*inputs: Any) -> tuple[Any, Any]:
+        numbers = (np.asarray(x, dtype="float64") for x in inputs)
         a, status, *_ = op.solve(*numbers)
         return a, np.asarray(status, dtype="int64")
 
-    def dual_solve(K: Any, y: Any, m: Any, parameters: Any) -> tuple[Any, ...]:
+    def dual_solve(K: Any, y: Any, m: Any, parameters: Any, a0: Any) -> tuple[Any, ...]:
         """Solve on the host, then take one Newton step, which moves nothing but the derivative."""
         shapes = (jax.ShapeDtypeStruct(y.shape, y.dtype), jax.ShapeDtypeStruct((), "int64"))
-        arguments = jax.lax.stop_gradient((K, y, m, parameters))
+        arguments = jax.lax.stop_gradient((K, y, m, parameters, a0))
         a, status = jax.pure_callback(host, shapes, *arguments, vmap_method="sequential")
         p = [parameters[i] for i in range(count)]
         f = m + K @ a

