@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pymc_bsvm import datasets, evidence, gp, losses, solvers
     from pymc_bsvm.distributions import SILF, EpsilonInsensitive, Trigonometric
     from pymc_bsvm.evidence import laplace_evidence
+    from pymc_bsvm.inference import compare_evidence, fit_evidence
     from pymc_bsvm.solvers import solve_dual
 
 __version__ = version("pymc-bsvm")
@@ -22,8 +23,10 @@ __all__ = [
     "SILF",
     "EpsilonInsensitive",
     "Trigonometric",
+    "compare_evidence",
     "datasets",
     "evidence",
+    "fit_evidence",
     "gp",
     "laplace_evidence",
     "losses",
@@ -37,6 +40,8 @@ _MODULES = {
     "Trigonometric": "distributions",
     "datasets": "",
     "evidence": "",
+    "compare_evidence": "inference",
+    "fit_evidence": "inference",
     "gp": "",
     "laplace_evidence": "evidence",
     "losses": "",

@@ -50,12 +50,24 @@ class Evaluator:
         Added to the diagonal of the training covariance.
     free : sequence of TensorVariable
         Free variables of the model.
+    parameters : sequence of TensorVariable, optional
+        What the prior depends on, in the place of ``prior.parameters``.
     """
 
-    def __init__(self, prior: Prior, X: Any, y: Any, loss: Loss, jitter: float, free: Any) -> None:
+    def __init__(
+        self,
+        prior: Prior,
+        X: Any,
+        y: Any,
+        loss: Loss,
+        jitter: float,
+        free: Any,
+        parameters: Any = None,
+    ) -> None:
         self._prior, self._loss_type, self._jitter = prior, type(loss), jitter
         own = [pt.as_tensor_variable(getattr(loss, name)) for name in loss.domains]
-        variables = [pt.as_tensor_variable(X), pt.as_tensor_variable(y), *own, *prior.parameters]
+        parameters = prior.parameters if parameters is None else list(parameters)
+        variables = [pt.as_tensor_variable(X), pt.as_tensor_variable(y), *own, *parameters]
         reached = set(ancestors(variables, blockers=free))
         self._free = [variable for variable in free if variable in reached]
         self._values = _compile(self._free, variables)

@@ -1,0 +1,293 @@
+"""Hyperparameters by maximising the evidence: type II maximum likelihood or a posteriori."""
+
+from __future__ import annotations
+
+import logging
+import numbers
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import cloudpickle
+import numpy as np
+from joblib import Parallel, delayed, effective_n_jobs
+from pymc.initial_point import make_initial_point_fns_per_chain
+from pymc.model.core import Model, modelcontext
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from pymc_bsvm._validation import as_parameter, positive
+from pymc_bsvm.inference.objective import Marginal, Objective, marginals_of
+from pymc_bsvm.inference.restart import Ending, Restart, ascend
+from pymc_bsvm.inference.result import EvidenceFit, Hessian
+from pymc_bsvm.losses.base import Array
+
+__all__ = ["fit_evidence"]
+
+_LOGGER = logging.getLogger("pymc_bsvm")
+_INTERRUPTED = "fit_evidence: interrupted in start %d of %d; what was finished is kept."
+_COMPILING = threading.Lock()  # PyTensor does not compile in two threads at once
+_PAPER_STARTS = {"C": 1.0, "epsilon": 0.05}  # section 4.4 of [Chu03]_
+_FLAT = 0.01  # nats per squared unit: a standard deviation of ten on the unconstrained space
+_STEP = 1e-3  # of the central differences of the gradient, on the unconstrained space
+
+
+def fit_evidence(
+    model: Model | None = None,
+    restarts: int = 1,
+    include_prior: bool = True,
+    start: Mapping[str, Any] | None = None,
+    random_seed: Any = None,
+    n_jobs: int | None = 1,
+    progressbar: bool = True,
+    *,
+    gtol: float = 1e-2,
+    maxiter: int = 500,
+    hessian: bool = False,
+) -> EvidenceFit:
+    """Find the hyperparameters of the highest posterior density, or of the highest evidence.
+
+    Maximises the log posterior of all free variables of a model with Laplace marginal likelihoods
+    by L-BFGS-B on PyMC's unconstrained space, with exact gradients.
+
+    Parameters
+    ----------
+    model : pymc.Model, optional
+        The model; by default that of the context.
+    restarts : int, default 1
+        Number of starts. The first is `start`, or the papers' defaults for C and epsilon and
+        PyMC's initial point for the rest; the second is that point jittered; the others are draws
+        from the prior.
+    include_prior : bool, default True
+        Maximise the posterior density. If False, the evidence alone: type II maximum likelihood.
+    start : mapping, optional
+        Values of free variables, on their own scale, for the first start.
+    random_seed : int or Generator, optional
+        Seed of the other starts.
+    n_jobs : int, default 1
+        Number of parallel runs, through joblib: ``joblib.parallel_config`` chooses processes,
+        threads, or a Dask or Ray cluster. The result does not depend on it.
+    progressbar : bool, default True
+        Show the progress.
+    gtol : float, default 1e-2
+        Largest element of the gradient that counts as converged, in nats per unit of the
+        unconstrained space.
+    maxiter : int, default 500
+        Largest number of iterations of each start.
+    hessian : bool, default False
+        Find the Hessian at the mode by differences of the gradient, so that the fit has standard
+        deviations and draws.
+
+    Returns
+    -------
+    EvidenceFit
+        The best point, the table of all starts, the support vectors.
+
+    Warns
+    -----
+    UserWarning
+        If the best start did not converge; the result says how it ended.
+
+    Notes
+    -----
+    Each evaluation starts the dual from that of the evaluation before it.
+
+    An interruption by the keyboard keeps the best point of the run that it meets, and all runs that
+    were finished.
+
+    See Also
+    --------
+    pymc.find_MAP : the same optimum for any model, from one start.
+
+    References
+    ----------
+    [Chu03]_, sections 4.3 and 5.4.
+    """
+    model = modelcontext(model)
+    marginals = marginals_of(model)
+    if not isinstance(restarts, numbers.Integral) or restarts < 1:
+        raise ValueError(
+            f"restarts must be an integer >= 1, but it is {restarts!r}. Pass 1 or more."
+        )
+    gtol = as_parameter("gtol", gtol, positive)
+    objective = Objective(model, include_prior)
+    starts = _starts(model, objective, marginals, int(restarts), start, random_seed)
+    options = {"gtol": gtol, "maxiter": int(maxiter)}
+    with _progress(progressbar, len(starts)) as report:
+        if effective_n_jobs(n_jobs) == 1 or len(starts) == 1:
+            runs = _run(objective, starts, options, report)
+        else:
+            runs = _run_parallel(model, include_prior, starts, options, n_jobs, report)
+    runs.sort(key=lambda run: -run.objective)
+    best = runs[0]
+    if not np.isfinite(best.objective):
+        raise ValueError(
+            f"The objective is not finite at any of the {len(runs)} starts. "
+            "Pass start=...; gp.evidence(point) says what is wrong at a point."
+        )
+    if best.ending is not Ending.CONVERGED:
+        _LOGGER.warning("fit_evidence: %s", best.ending.value)
+    point = objective.point(best.end)
+    evidences = {
+        marginal.name: marginal.evaluator(model)
+        .state(point, "smooth" if marginal.smooth else "exact")
+        .evidence
+        for marginal in marginals
+    }
+    return EvidenceFit(
+        point=point,
+        log_evidence=best.log_evidence,
+        objective=best.objective,
+        include_prior=include_prior,
+        evidences=evidences,
+        runs=runs,
+        hessian=_hessian(objective, best.end) if hessian else None,
+        model=model,
+        _objective=objective,
+    )
+
+
+def _run(
+    objective: Objective,
+    starts: list[tuple[str, Array]],
+    options: dict[str, Any],
+    report: Callable[[int, float], object],
+) -> list[Restart]:
+    """Run starts one after the other; an interruption ends the list."""
+    runs: list[Restart] = []
+    for label, x in starts:
+        runs.append(ascend(objective, x, label, callback=lambda f: report(0, f), **options))
+        report(1, runs[-1].objective)
+        if runs[-1].ending is Ending.INTERRUPTED:
+            _LOGGER.warning(
+                "fit_evidence: interrupted after %d of %d starts.", len(runs), len(starts)
+            )
+            break
+    return runs
+
+
+def _run_batch(
+    pickled: bytes, include_prior: bool, starts: list[tuple[str, Array]], options: dict[str, Any]
+) -> list[Restart]:
+    """Compile the model in a worker and run its share of the starts."""
+    with _COMPILING:
+        objective = Objective(cloudpickle.loads(pickled), include_prior)
+    return _run(objective, starts, options, lambda done, value: None)
+
+
+def _run_parallel(
+    model: Model,
+    include_prior: bool,
+    starts: list[tuple[str, Array]],
+    options: dict[str, Any],
+    n_jobs: int | None,
+    report: Callable[[int, float], object],
+) -> list[Restart]:
+    """Deal the starts out to workers; what was finished survives an interruption."""
+    workers = min(effective_n_jobs(n_jobs), len(starts))
+    batches = [starts[k::workers] for k in range(workers)]
+    runs: list[Restart] = []
+    pickled = cloudpickle.dumps(model)  # workers unpickle a model of their own, threads too
+    tasks = (delayed(_run_batch)(pickled, include_prior, batch, options) for batch in batches)
+    try:
+        for batch in Parallel(n_jobs=n_jobs, return_as="generator_unordered")(tasks):
+            runs += batch
+            report(len(batch), max(run.objective for run in batch))
+    except KeyboardInterrupt:
+        if not runs:
+            raise
+        _LOGGER.warning(_INTERRUPTED, len(runs), len(starts))
+    order = {label: k for k, (label, _) in enumerate(starts)}
+    return sorted(runs, key=lambda run: order[run.label])
+
+
+def _starts(
+    model: Model,
+    objective: Objective,
+    marginals: list[Marginal],
+    count: int,
+    start: Mapping[str, Any] | None,
+    random_seed: Any,
+) -> list[tuple[str, Array]]:
+    """Return labelled starts on the unconstrained space."""
+    free = {rv.name: rv for rv in model.free_RVs}
+    given = dict(start or {})
+    unknown = set(given) - set(free)
+    if unknown:
+        raise ValueError(
+            f"start has a value for {sorted(unknown)[0]!r}, which is not a free variable. "
+            f"Use names among {', '.join(free)}."
+        )
+    defaults = {
+        variable: _PAPER_STARTS[name]
+        for marginal in marginals
+        for name, variable in marginal.loss_variables().items()
+        if name in _PAPER_STARTS and variable in model.free_RVs and variable.ndim == 0
+    }
+    overrides = {**defaults, **{free[name]: value for name, value in given.items()}}
+    rng = np.random.default_rng(random_seed)
+
+    def initial(initvals: Mapping[Any, Any], jitter: bool) -> Array:
+        [point] = make_initial_point_fns_per_chain(
+            model=model,
+            overrides=dict(initvals),
+            jitter_rvs=set(model.free_RVs) if jitter else set(),
+            chains=1,
+        )
+        return objective.vector(point(int(rng.integers(2**30))))
+
+    starts = [("start" if given else "defaults", initial(overrides, False))]
+    if count > 1:
+        starts.append(("jittered", initial(overrides, True)))
+    prior = {rv: "prior" for rv in model.free_RVs}
+    for k in range(2, count):
+        starts.append((f"prior draw {k - 1}", initial(prior, False)))
+    return starts
+
+
+def _hessian(objective: Objective, x: Array) -> Hessian | None:
+    """Return the Gaussian around a mode, or None with a warning if it is no maximum."""
+    columns = []
+    for k in range(x.size):
+        step = _STEP * np.eye(x.size)[k]
+        columns.append((objective(x + step)[1] - objective(x - step)[1]) / (2.0 * _STEP))
+    precision = -0.5 * (np.array(columns) + np.array(columns).T)
+    spread, directions = np.linalg.eigh(precision)
+    if not spread.min() > _FLAT:
+        flat = objective.names()[int(np.abs(directions[:, 0]).argmax())]
+        _LOGGER.warning(
+            "fit_evidence: the objective has no curvature along %s at the mode, so that no "
+            "Gaussian fits around it. A prior would give it one.",
+            flat,
+        )
+        return None
+    return Hessian(objective.names(), x, np.linalg.inv(precision))
+
+
+class _progress:
+    """A progress bar as a context; it reports finished starts and the best objective."""
+
+    def __init__(self, show: bool, total: int) -> None:
+        self._bar = Progress(
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            disable=not show,
+            transient=False,
+        )
+        self._total = total
+
+    def __enter__(self) -> Callable[[int, float], object]:
+        self._bar.start()
+        task = self._bar.add_task("Evidence", total=self._total)
+        best = -np.inf
+
+        def report(done: int, value: float) -> None:
+            nonlocal best
+            best = max(best, value)
+            self._bar.update(task, advance=done, description=f"Evidence, best {best:.3f}")
+
+        return report
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.stop()

@@ -1,0 +1,157 @@
+"""One ascent of the log posterior from one start, and an honest account of how it ended."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum, unique
+
+import numpy as np
+from scipy.optimize import minimize
+
+from pymc_bsvm.inference.objective import Objective
+from pymc_bsvm.losses.base import Array
+
+__all__ = ["Ending", "Restart", "ascend"]
+
+_RETRIES = 4  # times that a line search which broke off is begun again from where it stopped
+_HISTORY = 20
+
+
+@unique
+class Ending(Enum):
+    """How an ascent ended, as a sentence for the user."""
+
+    CONVERGED = "The gradient is below gtol."
+    STALLED = (
+        "No step along the gradient raises the objective any more, but the gradient is above gtol. "
+        "With curvature='exact' this is a jump of the evidence; use curvature='smooth'."
+    )
+    MAX_ITER = "The largest number of iterations was reached. Raise maxiter."
+    FAILED = (
+        "The objective is not finite at the start. "
+        "Choose another start; gp.evidence at that point says what is wrong."
+    )
+    INTERRUPTED = "The run was interrupted; this is the best point so far."
+
+
+@dataclass(frozen=True)
+class Restart:
+    """One start and what became of it."""
+
+    label: str
+    """Where the start comes from."""
+    start: Array
+    """Start on the unconstrained space, of shape (k,)."""
+    end: Array
+    """Best point found, of shape (k,)."""
+    objective: float
+    """Log posterior (or log evidence, without the prior) at the end, in nats."""
+    log_evidence: float
+    """Log evidence at the end, in nats."""
+    gradient: float
+    """Largest element of the gradient at the end, in nats per unit."""
+    ending: Ending
+    evaluations: int
+    seconds: float
+
+
+@dataclass
+class _Best:
+    """The best point that was evaluated so far."""
+
+    x: Array
+    gradient: Array
+    value: float = -np.inf
+    log_evidence: float = -np.inf
+
+
+def ascend(
+    objective: Objective,
+    start: Array,
+    label: str = "start",
+    *,
+    gtol: float = 1e-2,
+    maxiter: int = 500,
+    callback: Callable[[float], object] | None = None,
+) -> Restart:
+    """Maximise by L-BFGS-B; a line search that breaks off is begun again.
+
+    Parameters
+    ----------
+    objective : Objective
+        What to maximise.
+    start : ndarray of shape (k,)
+        Start on the unconstrained space.
+    label : str
+        Where the start comes from.
+    gtol : float
+        Largest element of the gradient that counts as converged, in nats per unit.
+    maxiter : int
+        Largest number of iterations in all.
+    callback : callable, optional
+        Called with the best objective at every evaluation.
+
+    Returns
+    -------
+    Restart
+        The best point that was evaluated, also after an interruption by the keyboard.
+    """
+    began, before = time.perf_counter(), objective.evaluations
+    objective.forget()
+    best = _Best(start, np.full(start.size, np.inf))
+
+    def descent(x: Array) -> tuple[float, Array]:
+        value, gradient = objective(x)
+        if value > best.value:
+            best.x, best.gradient = x.copy(), gradient
+            best.value, best.log_evidence = value, objective.log_evidence
+        if callback is not None:
+            callback(best.value)
+        if not np.isfinite(value):  # a wall for the line search: far below what it came from
+            return 10.0 * abs(best.value) + 1e6, np.zeros_like(x)
+        return -value, -gradient
+
+    ending, iterations = Ending.STALLED, 0
+    try:
+        descent(start)
+        if not np.isfinite(best.value):
+            ending = Ending.FAILED
+        for _ in range(_RETRIES if ending is not Ending.FAILED else 0):
+            value, x = best.value, best.x
+            result = minimize(
+                descent,
+                x,
+                jac=True,
+                method="L-BFGS-B",
+                options={
+                    "gtol": 0.1 * gtol,
+                    "ftol": 1e-12,
+                    "maxcor": _HISTORY,
+                    "maxiter": maxiter - iterations,
+                    "maxls": 40,
+                },
+            )
+            iterations += int(result.nit)
+            if np.abs(best.gradient).max() <= gtol:
+                ending = Ending.CONVERGED
+                break
+            if iterations >= maxiter:
+                ending = Ending.MAX_ITER
+                break
+            if best.value - value <= 1e-8 * (1.0 + abs(value)):
+                break
+    except KeyboardInterrupt:
+        ending = Ending.INTERRUPTED
+    return Restart(
+        label=label,
+        start=start,
+        end=best.x,
+        objective=best.value,
+        log_evidence=best.log_evidence,
+        gradient=float(np.abs(best.gradient).max()),
+        ending=ending,
+        evaluations=objective.evaluations - before,
+        seconds=time.perf_counter() - began,
+    )

@@ -1,0 +1,282 @@
+"""What an evidence maximisation found, as a table, a point, draws and a DataTree."""
+
+from __future__ import annotations
+
+import html
+from dataclasses import dataclass, field
+from functools import cached_property
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import xarray as xr
+from arviz_base import dict_to_dataset, from_dict
+from pymc.backends.arviz import (
+    coords_and_dims_for_inferencedata,
+    find_constants,
+    find_observations,
+)
+from pymc.model.core import Model
+
+from pymc_bsvm.evidence.laplace import LaplaceEvidence
+from pymc_bsvm.inference.committee import Committee
+from pymc_bsvm.inference.objective import Objective
+from pymc_bsvm.inference.restart import Ending, Restart
+from pymc_bsvm.losses.base import Array
+from pymc_bsvm.solvers import DualSolution
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["EvidenceFit", "Hessian"]
+
+_SAME_MODE = 1e-2  # nats; modes of the same height and ...
+_SAME_PLACE = 0.05  # ... this near on the unconstrained space are one
+
+
+@dataclass(frozen=True)
+class Hessian:
+    """The Gaussian around the mode of the hyperparameters, on the unconstrained space."""
+
+    names: list[str]
+    mean: Array
+    """Mode, of shape (k,)."""
+    covariance: Array
+    """Inverse of the negative Hessian of the objective, of shape (k, k)."""
+
+
+@dataclass(frozen=True)
+class EvidenceFit:
+    """The hyperparameters of the highest posterior (or evidence), and how they were found."""
+
+    point: dict[str, Array]
+    """All free and deterministic variables at the best point, by name, on their own scale."""
+    log_evidence: float
+    """Log evidence at the best point, in nats, without the prior."""
+    objective: float
+    """What was maximised: the log posterior up to a constant, or the log evidence."""
+    include_prior: bool
+    evidences: dict[str, LaplaceEvidence]
+    """The evidence of each Laplace variable of the model, in its terms."""
+    runs: list[Restart]
+    """All starts, the best first."""
+    hessian: Hessian | None
+    model: Model = field(repr=False)
+    _objective: Objective = field(repr=False)
+
+    @property
+    def best(self) -> Restart:
+        """The run that ended highest."""
+        return self.runs[0]
+
+    @property
+    def converged(self) -> bool:
+        """Whether the best run ended with a gradient below the tolerance."""
+        return self.best.ending is Ending.CONVERGED
+
+    @property
+    def evidence(self) -> LaplaceEvidence:
+        """The evidence of the only Laplace variable."""
+        if len(self.evidences) != 1:
+            raise ValueError(
+                f"The model has {len(self.evidences)} Laplace variables: "
+                f"{', '.join(self.evidences)}. Use evidences[name]."
+            )
+        return next(iter(self.evidences.values()))
+
+    @property
+    def solution(self) -> DualSolution:
+        """The MAP estimate at the best point, with its duality gap."""
+        return self.evidence.solution
+
+    @property
+    def restarts(self) -> pd.DataFrame:
+        """One row for each start, the best first."""
+        import pandas as pd
+
+        names = self._objective.names()
+        return pd.DataFrame(
+            [
+                {
+                    "label": run.label,
+                    "log_evidence": run.log_evidence,
+                    "objective": run.objective,
+                    "ending": run.ending.name.lower(),
+                    "gradient": run.gradient,
+                    "evaluations": run.evaluations,
+                    "seconds": run.seconds,
+                    **{f"start {k}": x for k, x in zip(names, run.start, strict=True)},
+                    **{f"end {k}": x for k, x in zip(names, run.end, strict=True)},
+                }
+                for run in self.runs
+            ]
+        )
+
+    @cached_property
+    def committee(self) -> Committee:
+        """The distinct modes that were found, weighted by what was maximised."""
+        modes: list[Restart] = []
+        for run in self.runs:
+            if np.isfinite(run.objective) and not any(_same(run, mode) for mode in modes):
+                modes.append(run)
+        height = np.array([mode.objective for mode in modes])
+        weights = np.exp(height - height.max())
+        points = [self._objective.point(mode.end) for mode in modes]
+        return Committee(points, weights / weights.sum())
+
+    def draws(self, draws: int = 1000, random_seed: Any = None) -> dict[str, Array]:
+        """Draw hyperparameters from the Gaussian around the mode.
+
+        Parameters
+        ----------
+        draws : int
+            Number of draws.
+        random_seed : int or Generator, optional
+            Seed.
+
+        Returns
+        -------
+        dict
+            Arrays of shape (draws, ...) by name, on the variables' own scale.
+
+        Raises
+        ------
+        ValueError
+            If the fit was made without ``hessian=True``.
+        """
+        if self.hessian is None:
+            raise ValueError(
+                "This fit has no Hessian to draw with. Call fit_evidence with hessian=True."
+            )
+        rng = np.random.default_rng(random_seed)
+        x = rng.multivariate_normal(self.hessian.mean, self.hessian.covariance, size=draws)
+        points = [self._objective.point(row) for row in x]
+        return {name: np.array([point[name] for point in points]) for name in points[0]}
+
+    def summary(self) -> pd.DataFrame:
+        """Return the hyperparameters at the mode, with standard deviations if there are any.
+
+        Returns
+        -------
+        DataFrame
+            One row for each element of each variable; ``sd`` comes from 1000 draws of the Gaussian
+            around the mode.
+        """
+        import pandas as pd
+
+        draws = self.draws(1000, 0) if self.hessian is not None else None
+        rows = {}
+        for name, value in self.point.items():
+            for index in np.ndindex(value.shape):
+                label = name + (str(list(index)) if index else "")
+                rows[label] = {"mode": float(value[index])}
+                if draws is not None:
+                    rows[label]["sd"] = float(draws[name][(slice(None), *index)].std())
+        return pd.DataFrame.from_dict(rows, orient="index")
+
+    def to_datatree(self, draws: int = 1000, random_seed: Any = None) -> xr.DataTree:
+        """Return the fit as ArviZ and PyMC know it.
+
+        Parameters
+        ----------
+        draws : int
+            Number of draws of the hyperparameters; without a Hessian there is one, the mode.
+        random_seed : int or Generator, optional
+            Seed of the draws.
+
+        Returns
+        -------
+        DataTree
+            Groups ``posterior``, ``sample_stats`` (at the mode: log evidence, terms, number of
+            support vectors, gap), ``log_likelihood`` (each observation given all others, at the
+            mode), ``observed_data``, ``constant_data``, and, with a Hessian, ``fit``.
+        """
+        coords, dims = coords_and_dims_for_inferencedata(self.model)
+        if self.hessian is None:
+            posterior = {name: value[None] for name, value in self.point.items()}
+        else:
+            posterior = self.draws(draws, random_seed)
+        tree = from_dict(
+            {"posterior": {name: value[None] for name, value in posterior.items()}},
+            coords=coords,
+            dims=dims,
+            attrs={
+                "posterior": {
+                    "inference_library": "pymc_bsvm",
+                    "inference_library_version": version("pymc-bsvm"),
+                    "inference_method": "evidence",
+                    "include_prior": int(self.include_prior),
+                    "curvature": ", ".join(e.curvature for e in self.evidences.values()),
+                }
+            },
+        )
+        one = {"chain": [0], "draw": [0]}
+        stats = {"log_evidence": self.log_evidence, "lp": self.objective}
+        for name, evidence in self.evidences.items():
+            tag = f"_{name}" if len(self.evidences) > 1 else ""
+            solution = evidence.solution
+            stats |= {
+                f"n_support{tag}": int(solution.support.sum()),
+                f"n_free{tag}": int(solution.free.sum()),
+                f"gap{tag}": solution.gap,
+                f"fit{tag}": evidence.fit,
+                f"penalty{tag}": evidence.penalty,
+                f"log_det{tag}": evidence.log_det,
+                f"log_normalizer{tag}": evidence.log_normalizer,
+                f"effective_parameters{tag}": evidence.posterior.effective_parameters,
+            }
+        table = {key: (("chain", "draw"), [[value]]) for key, value in stats.items()}
+        tree["sample_stats"] = xr.DataTree(xr.Dataset(table, coords=one))
+        pointwise = {
+            name: evidence.posterior.log_predictive[None, None]
+            for name, evidence in self.evidences.items()
+        }
+        tree["log_likelihood"] = xr.DataTree(dict_to_dataset(pointwise, coords=coords, dims=dims))
+        for group, data in (
+            ("observed_data", find_observations(self.model)),
+            ("constant_data", find_constants(self.model)),
+        ):
+            if data:
+                tree[group] = xr.DataTree(
+                    dict_to_dataset(data, coords=coords, dims=dims, sample_dims=[])
+                )
+        if self.hessian is not None:
+            names = self.hessian.names
+            gaussian: dict[str, Any] = {
+                "mean_vector": ("rows", self.hessian.mean),
+                "covariance_matrix": (("rows", "columns"), self.hessian.covariance),
+            }
+            tree["fit"] = xr.DataTree(
+                xr.Dataset(gaussian, coords={"rows": names, "columns": names})
+            )
+        return tree
+
+    def __str__(self) -> str:
+        values = ", ".join(f"{k} = {_short(v)}" for k, v in self.point.items())
+        lines = [f"log evidence {self.log_evidence:.2f} at {values}"]
+        for name, evidence in self.evidences.items():
+            solution = evidence.solution
+            lines.append(
+                f"{name}: {int(solution.support.sum())} support vectors of {solution.a.size} rows, "
+                f"duality gap {solution.gap:.1e} nats"
+            )
+        ended = sum(run.ending is Ending.CONVERGED for run in self.runs)
+        lines.append(f"{ended} of {len(self.runs)} starts converged. {self.best.ending.value}")
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        columns = ["label", "log_evidence", "objective", "ending", "evaluations", "seconds"]
+        starts = self.restarts[columns].to_html(index=False, float_format="{:.3f}".format)
+        summary = self.summary().to_html(float_format="{:.4g}".format)
+        text = html.escape(str(self)).replace("\n", "<br>")
+        return f"<div><p>{text}</p>{summary}{starts}</div>"
+
+
+def _same(one: Restart, other: Restart) -> bool:
+    """Return whether two runs ended at the same mode."""
+    near = np.abs(one.end - other.end).max() <= _SAME_PLACE
+    return bool(near and abs(one.objective - other.objective) <= _SAME_MODE)
+
+
+def _short(value: Array) -> str:
+    return np.array2string(np.asarray(value), precision=3, threshold=6)
