@@ -210,6 +210,26 @@ def test_dimensions_are_checked(wrong):
         DualSolve(losses.SILF)(*arguments)
 
 
+@pytest.mark.parametrize("loss", LOSSES, ids=name_of)
+def test_a_start_changes_nothing_but_the_time(problem, loss):
+    """Neither the dual nor its derivatives; a start that is not finite is a failure."""
+    K, y, m, p, c = parts(problem, loss)
+    inputs = [pt.dmatrix(), pt.dvector(), pt.dvector(), pt.dvector(), pt.dvector("a0")]
+    a, status, *_ = DualSolve(type(loss), tol=1e-13)(*inputs)
+    outputs = [a, status, *pytensor.grad((c * a).sum(), inputs[:4])]
+    evaluate = pytensor.function(inputs, outputs, mode=UNFUSED)
+    cold = evaluate(K, y, m, p, np.zeros(25))
+    near = solve_dual(1.1 * K, y, loss, m=m).a
+    for start in (cold[0], near, -near, 100.0 * near):
+        for expected, got in zip(cold, evaluate(K, y, m, p, start), strict=True):
+            np.testing.assert_allclose(got, expected, rtol=2e-6, atol=2e-6)
+    broken = evaluate(K, y, m, p, np.where(np.arange(25) == 3, np.nan, near))
+    assert broken[1] == -1
+    assert np.isnan(broken[0]).all()
+    with pytest.raises(pytensor.gradient.DisconnectedInputError):
+        pytensor.grad(a.sum(), inputs[4])
+
+
 def test_free_solve(problem):
     K, *_ = problem
     n = K.shape[0]
@@ -402,11 +422,11 @@ def test_support_rows(mode):
     function = pytensor.function([a, W, index], rows, mode=mode)
     dual = np.array([0.0, 1.0, -2.0, 0.0, 5.0, -1e-300, np.nan, 0.0])
     curvature = np.array([0.0, 0.5, 0.0, 1e-300, 2.0, 0.0, np.nan, np.nan])
-    curved, straight, place = function(dual, curvature, [4, 2, 1])
-    np.testing.assert_array_equal(curved, [1, 3, 4])
-    np.testing.assert_array_equal(straight, [2, 5, 6])
-    np.testing.assert_array_equal(place, [2, -1, 0])
-    for none in function(0.0 * dual[:3], 0.0 * dual[:3], []):
+    support, curved, place = function(dual, curvature, [4, 2, 1, 7])
+    np.testing.assert_array_equal(support, [1, 3, 4, 2, 5, 6])  # those with curvature come first
+    np.testing.assert_array_equal(curved, [0, 1, 2])
+    np.testing.assert_array_equal(place, [2, 3, 0, -1])
+    for none in function(0.0 * dual[:3], 0.0 * dual[:3], np.zeros(0, dtype="int64")):
         assert none.shape == (0,)
     for output in rows:
         assert output.dtype == "int64"

@@ -13,7 +13,7 @@ from pymc_bsvm.evidence.laplace import ACCEPTED_GAP, TARGET_GAP
 from pymc_bsvm.losses import Loss
 from pymc_bsvm.ops import DualSolve, ImplicitDual, LogDet, SupportRows
 
-__all__ = ["EvidenceTerms", "MapEstimate", "evidence_terms", "map_estimate"]
+__all__ = ["EvidenceTerms", "MapEstimate", "evidence_terms", "map_dual", "map_estimate"]
 
 
 class EvidenceTerms(NamedTuple):
@@ -50,6 +50,12 @@ def map_estimate(K: Any, y: Any, m: Any, loss: Loss) -> MapEstimate:
     arguments = map(disconnected_grad, (K, y, m, parameter_vector(loss)))
     a, status, f, *factor = solve(*arguments)
     return MapEstimate(a, f, status, factor)
+
+
+def map_dual(K: Any, y: Any, m: Any, loss: Loss) -> Any:
+    """Return the dual of the MAP estimate as a differentiable function of all rows."""
+    a, _, _, factor = map_estimate(K, y, m, loss)
+    return ImplicitDual(type(loss))(K, y, m, parameter_vector(loss), a, *factor)
 
 
 def evidence_terms(

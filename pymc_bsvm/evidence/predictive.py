@@ -169,7 +169,7 @@ class RegressionPredictive(_Predictive[RegressionLoss]):
 
         Returns
         -------
-        ndarray of shape (*size, *shape)
+        ndarray of shape ``(*size, *shape)``
             Independent draws.
         """
         rng = np.random.default_rng(random_seed)

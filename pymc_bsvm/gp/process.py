@@ -12,11 +12,11 @@ import xarray as xr
 from pymc.gp.gp import Base
 from pymc.gp.util import JITTER_DEFAULT, conditioned_vars, stabilize
 from pymc.model.core import Model, modelcontext
-from pytensor.tensor.linalg import solve_triangular
+from pytensor.tensor.linalg import cholesky, solve_triangular
 from rich.progress import track
 
 from pymc_bsvm import losses, symbolic
-from pymc_bsvm.evidence.expression import map_estimate
+from pymc_bsvm.evidence.expression import map_dual
 from pymc_bsvm.evidence.laplace import Curvature, LaplaceEvidence, check_loss, width_of
 from pymc_bsvm.evidence.predictive import ClassPredictive, RegressionPredictive, predictive
 from pymc_bsvm.gp.data import as_inputs, check_columns, check_targets
@@ -26,7 +26,6 @@ from pymc_bsvm.gp.prior import Prior
 from pymc_bsvm.gp.support_vectors import SupportVectors
 from pymc_bsvm.losses import Loss
 from pymc_bsvm.losses.base import Array
-from pymc_bsvm.ops import LogDet
 
 __all__ = ["LaplaceProcess"]
 
@@ -118,13 +117,14 @@ class LaplaceProcess(Base):
         if loss.task == "classification":
             y = 2.0 * y - 1.0
         p = [pt.as_tensor_variable(x) for x in loss.parameters]
-        estimate = map_estimate(K, y, mean, loss)
-        W = losses.formulas(type(loss), symbolic).curvature(y, estimate.f, *p)
-        free, support = W.nonzero()[0], estimate.a.nonzero()[0]
-        _, L = LogDet()(K[free[:, None], free], W[free])
+        a = map_dual(K, y, mean, loss)
+        W = losses.formulas(type(loss), symbolic).curvature(y, mean + K @ a, *p)
+        free, support = W.nonzero()[0], a.nonzero()[0]
+        root = pt.sqrt(W[free])
+        L = cholesky(pt.eye(free.shape[0]) + root[:, None] * K[free[:, None], free] * root)
         new_mean, cross, new_K, _ = prior.new(X, new, prior.parameters)
-        half = solve_triangular(L, pt.sqrt(W[free])[:, None] * cross[free], lower=True)
-        mu = new_mean + cross[support].T @ estimate.a[support]
+        half = solve_triangular(L, root[:, None] * cross[free], lower=True)
+        mu = new_mean + cross[support].T @ a[support]
         cov = stabilize(new_K - half.T @ half, jitter)
         return pm.MvNormal(name, mu=mu, cov=cov, **{"method": "svd", **kwargs})
 

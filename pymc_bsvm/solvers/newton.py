@@ -40,6 +40,7 @@ _ROUNDING = 1e-15  # relative; a descent below it cannot be seen in the primal
 _SNAP = 1e-13  # relative; a dual this near to its bound or to zero is there
 BALANCED = 1e-11  # relative; what a dual may sum to when there is an offset, and ...
 NOTHING = 1e-20  # ... what counts as zero in any case
+_NEGATIVE = 1e-6  # relative; how far a'Ka may be below zero by rounding
 _POLISHED = 1e-13  # relative; what is left of the optimality condition after ...
 _POLISHES = 4  # ... at most so many corrections with the last factor
 _SHORT = 1e-6  # a step after which the offset is minimised within the line search
@@ -154,7 +155,10 @@ def make_newton(weighted, function):
             if final or np.abs(inside - a).max() <= _FEASIBLE * np.abs(inside).max():
                 if balanced:
                     gap = row_gap(y, f, inside, w, p).sum() - b * inside.sum()
-                primal = loss(y, f, w, p).sum() + 0.5 * (inside * (f - m - b)).sum()
+                energy = inside * (f - m - b)
+                if energy.sum() < -_NEGATIVE * np.abs(energy).sum():
+                    return inside, f, b, math.inf, steps, INDEFINITE, B, free, root
+                primal = loss(y, f, w, p).sum() + 0.5 * energy.sum()
                 small = math.isfinite(gap) and gap <= tol * (1.0 + abs(primal)) and steps >= least
                 if (small or final) and not fresh:
                     a, f, fresh = inside, latent(K, m, inside, b), True

