@@ -40,7 +40,7 @@ _ROUNDING = 1e-15  # relative; a descent below it cannot be seen in the primal
 _SNAP = 1e-13  # relative; a dual this near to its bound or to zero is there
 BALANCED = 1e-11  # relative; what a dual may sum to when there is an offset, and ...
 NOTHING = 1e-20  # ... what counts as zero in any case
-_NEGATIVE = 1e-6  # relative; how far a'Ka may be below zero by rounding
+_NEGATIVE = 1e-10  # relative to its terms; how far a'Ka may be below zero by rounding
 _POLISHED = 1e-13  # relative; what is left of the optimality condition after ...
 _POLISHES = 4  # ... at most so many corrections with the last factor
 _SHORT = 1e-6  # a step after which the offset is minimised within the line search
@@ -122,7 +122,7 @@ def make_newton(weighted, function):
         and the factor of the last step with its free set and root curvature. The gap belongs to
         the dual and the latent values that are returned, which agree: ``f = m + K a + b``.
         """
-        n = y.shape[0]
+        n, variance = y.shape[0], np.diag(K).max()
         a = project(y, a, w, p)
         f = latent(K, m, a, b)
         if offset and not math.isfinite(loss(y, f, w, p).sum()):
@@ -155,10 +155,11 @@ def make_newton(weighted, function):
             if final or np.abs(inside - a).max() <= _FEASIBLE * np.abs(inside).max():
                 if balanced:
                     gap = row_gap(y, f, inside, w, p).sum() - b * inside.sum()
-                energy = inside * (f - m - b)
-                if energy.sum() < -_NEGATIVE * np.abs(energy).sum():
+                energy = (inside * (f - m - b)).sum()
+                size = np.abs(inside).sum()
+                if energy < -_NEGATIVE * size * (variance * size + np.abs(f).max()):
                     return inside, f, b, math.inf, steps, INDEFINITE, B, free, root
-                primal = loss(y, f, w, p).sum() + 0.5 * energy.sum()
+                primal = loss(y, f, w, p).sum() + 0.5 * energy
                 small = math.isfinite(gap) and gap <= tol * (1.0 + abs(primal)) and steps >= least
                 if (small or final) and not fresh:
                     a, f, fresh = inside, latent(K, m, inside, b), True

@@ -630,3 +630,26 @@ def test_memory_beyond_the_kernel_matrix_stays_below_three_halves_of_the_factor(
         [sys.executable, "-c", MEMORY], capture_output=True, text=True, check=True, timeout=120
     )
     assert 0.5 < float(done.stdout) < 1.5  # in units of m², here with m = n
+
+
+def test_an_indefinite_kernel_is_not_certified():
+    """The cosine of a distance in the plane is no covariance; its solutions gain without bound."""
+    X = 2.0 * np.random.default_rng(0).normal(size=(40, 2))
+    K = np.cos(2.0 * np.pi * np.linalg.norm(X[:, None] - X, axis=2))
+    assert np.linalg.eigvalsh(K).min() < -1.0
+    solution = solve_dual(K, np.sin(X[:, 0]), losses.SILF(10.0, 0.1), on_failure="ignore")
+    assert solution.status is Status.INDEFINITE
+
+
+@pytest.mark.parametrize(
+    "loss", [losses.Trigonometric(1.2), losses.Logistic(), losses.Probit()], ids=lambda x: str(x)
+)
+def test_certified_duals_are_polished(loss):
+    """The gap is of second order in the dual; its last factor removes what the gap cannot see."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(120, 2))
+    labels = np.where(X[:, 0] + 0.3 * rng.normal(size=120) > 0, 1.0, -1.0)
+    K = 9.0 * np.exp(-0.5 * ((X[:, None] - X) ** 2).sum(axis=2)) + 1.0
+    solution = solve_dual(K, labels, loss)
+    optimality = solution.a + loss.derivative(labels, K @ solution.a)
+    assert np.abs(optimality).max() < 1e-11 * np.abs(solution.a).max()
