@@ -1,0 +1,280 @@
+"""The model with all latent values as free variables, built from the model without them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import singledispatch
+from typing import Any
+
+import numpy as np
+import pymc as pm
+import pytensor.tensor as pt
+from pymc.gp.util import JITTER_DEFAULT
+from pymc.model.core import Model, modelcontext
+from pymc.model.fgraph import (
+    fgraph_from_model,
+    model_deterministic,
+    model_free_rv,
+    model_from_fgraph,
+    model_observed_rv,
+)
+from pymc.pytensorf import toposort_replace
+from pytensor.graph.basic import Variable
+from pytensor.graph.traversal import ancestors
+from pytensor.tensor.linalg import cholesky, solve_triangular
+
+from pymc_bsvm import losses, symbolic
+from pymc_bsvm.distributions import SILF, Trigonometric
+from pymc_bsvm.gp.data import as_inputs
+from pymc_bsvm.inference.objective import marginals_of
+from pymc_bsvm.ops import DualSolve
+
+__all__ = ["latent_model", "likelihood"]
+
+
+def latent_model(
+    model: Model | None = None,
+    *,
+    new: Mapping[str, Any] | None = None,
+    jitter: float = JITTER_DEFAULT,
+) -> Model:
+    """Build the model with free latent values from a model with a Laplace evidence.
+
+    Each variable whose log probability is a Laplace evidence is replaced by what the evidence
+    approximates: the latent values with their Gaussian process prior, and the likelihood of the
+    loss given the latent values. Everything else stays: hyperparameters and their priors, data
+    containers, dims, deterministics and potentials. The mean and the covariance are the ones that
+    the evidence uses, so that both models are the same up to Laplace's approximation.
+
+    Parameters
+    ----------
+    model : pymc.Model, optional
+        A model with variables of `gp.BSVR`, `gp.BTSVC` or `gp.Laplace`; by default that of the
+        context. It is not changed.
+    new : mapping, optional
+        New inputs, of shape (n_new, d), by the name of a variable of targets there. The model then
+        has the variables ``<name>`` and ``f_<name>``, of shape (n_new,), as well. It is for
+        predictions; sample from the model without them. For models with one Laplace variable.
+    jitter : float, default 1e-6
+        Added to the diagonal of the covariance of the latent values, as a share of its mean, so
+        that the Cholesky factor exists. PyMC's `pm.gp.Latent` adds the same number as it stands.
+        At the default, the latent values get an independent part with a standard deviation of a
+        thousandth of the prior's.
+
+    Returns
+    -------
+    pymc.Model
+        For an observed variable ``y``, with the same name, dims and data, it has
+
+        - ``f_y_rotated_``, free and standard normal, of shape (n,);
+        - ``f_y``, the latent values: mean plus Cholesky factor times ``f_y_rotated_``;
+        - ``y``, the likelihood, such as `SILF` or `Trigonometric`.
+
+        Its data containers are copies: change them with `pm.set_data` inside the new model.
+
+    Raises
+    ------
+    ValueError
+        If the model has no Laplace variable, or other variables that depend on the Laplace
+        approximation, such as those of ``gp.conditional``.
+    NotImplementedError
+        If there is no likelihood for the loss; see `likelihood`.
+
+    See Also
+    --------
+    pymc.gp.Latent : the same parametrisation, for a model written by hand.
+    pymc_bsvm.compare_posteriors : posteriors of both models side by side.
+
+    Notes
+    -----
+    The latent values start at the prior mean. For the trigonometric likelihood with a mean of zero
+    this is the point where each label has probability 1/2, in front of its wall; most of PyMC's
+    jittered starts lie behind it. Sample with
+    ``pm.sample(nuts_sampler="pymc", init="adapt_diag")``, which does not jitter, and expect
+    divergences where trajectories meet the wall; `Trigonometric` says more.
+
+    Examples
+    --------
+    .. code-block:: python
+
+        with model:
+            evidence = pm.sample()  # latent values integrated out by Laplace's method
+        with bsvm.latent_model(model):
+            latent = pm.sample()
+        with bsvm.latent_model(model, new={"y_new": X_new}):
+            pm.sample_posterior_predictive(
+                latent, var_names=["f_y_new", "y_new"], predictions=True, extend_inferencedata=True
+            )
+    """
+    model = modelcontext(model)
+    marginals = marginals_of(model)
+    if not jitter >= 0.0:
+        raise ValueError(f"jitter must be at least 0, but it is {jitter!r}. Leave it at 1e-6.")
+    if new and len(marginals) > 1:
+        raise ValueError(
+            f"The model has {len(marginals)} Laplace variables, so that it is not clear which of "
+            "them the new inputs belong to. Leave new out, or build a model for each variable."
+        )
+    _check_no_conditional(model)
+    with _default_starts(model) as initvals:
+        fgraph, memo = fgraph_from_model(model)
+    replacements = []
+    for marginal in marginals:
+        node = memo[marginal.rv].owner
+        process = _Process.of(node, jitter)
+        rv = likelihood(process.loss, process.f)
+        observed = model_observed_rv(rv, node.inputs[1], node.op.name, *node.op.dims)
+        replacements.append((node.outputs[0], observed))
+        for name, X_new in (new or {}).items():
+            fgraph.add_output(process.targets(name, X_new), import_missing=True)
+    toposort_replace(fgraph, replacements)
+    result = model_from_fgraph(fgraph, mutate_fgraph=True)
+    for name, value in initvals.items():
+        result.set_initval(result[name], value)
+    return result
+
+
+@singledispatch
+def likelihood(loss: losses.Loss, f: Any) -> Any:
+    """Return the distribution of the targets given the latent values.
+
+    It is a generic function of the type of the loss. For a loss of your own, register a function
+    with ``likelihood.register``; no other change is needed.
+
+    Parameters
+    ----------
+    loss : Loss
+        The loss; its parameters may be variables.
+    f : tensor_like of shape (n,)
+        Latent values, in units of the targets for regression.
+
+    Returns
+    -------
+    TensorVariable
+        An unregistered random variable of shape (n,), as ``.dist`` methods return. Labels are 0
+        and 1.
+
+    Raises
+    ------
+    NotImplementedError
+        If none is registered for the type of the loss.
+    """
+    raise NotImplementedError(
+        f"There is no likelihood for the loss {type(loss).__name__}. Register a function that "
+        "returns one with pymc_bsvm.inference.latent.likelihood.register."
+    )
+
+
+@likelihood.register
+def _silf(loss: losses.SILF, f: Any) -> Any:
+    return SILF.dist(mu=f, C=loss.C, epsilon=loss.epsilon, beta=loss.beta)
+
+
+@likelihood.register
+def _huber(loss: losses.Huber, f: Any) -> Any:
+    return SILF.dist(mu=f, C=loss.C, epsilon=loss.epsilon, beta=1.0)
+
+
+@likelihood.register
+def _gaussian(loss: losses.Gaussian, f: Any) -> Any:
+    return pm.Normal.dist(mu=f, sigma=loss.sigma)
+
+
+@likelihood.register
+def _trigonometric(loss: losses.Trigonometric, f: Any) -> Any:
+    return Trigonometric.dist(f=f, delta=loss.delta)
+
+
+@likelihood.register
+def _logistic(loss: losses.Logistic, f: Any) -> Any:
+    return pm.Bernoulli.dist(logit_p=f)
+
+
+@likelihood.register
+def _probit(loss: losses.Probit, f: Any) -> Any:
+    # by log odds: both probabilities keep their precision in the tails
+    value = losses.formulas(losses.Probit, symbolic).value
+    return pm.Bernoulli.dist(logit_p=value(-1.0, f) - value(1.0, f))
+
+
+@dataclass(frozen=True)
+class _Process:
+    """The latent values of a Laplace variable in the graph of a model."""
+
+    specification: Any
+    loss: losses.Loss
+    X: Any
+    parameters: list[Any]
+    jitter: float
+    factor: Any
+    """Cholesky factor of the covariance, of shape (n, n)."""
+    rotated: Any
+    f: Any
+
+    @classmethod
+    def of(cls, node: Any, jitter: float) -> _Process:
+        """Add the latent values that a node of an observed variable integrates out."""
+        rv, dims = node.inputs[0], node.op.dims
+        specification, (_, _, X, *variables) = rv.owner.op.specification, rv.owner.inputs
+        loss, parameters = specification.split(variables)
+        mean, K = specification.moments(X, parameters)
+        factor = cholesky(_stabilize(K, jitter))
+        name = f"f_{node.op.name}"
+        n = X.type.shape[0] or X.shape[0]
+        rotated = _free(pm.Normal.dist(0.0, 1.0, shape=(n,)), f"{name}_rotated_", *dims)
+        f = model_deterministic(mean + factor @ rotated, name, *dims)
+        return cls(specification, loss, X, parameters, jitter, factor, rotated, f)
+
+    def targets(self, name: str, X_new: Any) -> Any:
+        """Return targets at new inputs, on top of the latent values there."""
+        X_new = as_inputs(f"new[{name!r}]", X_new, self.X.type.shape[1])
+        prior = self.specification.prior
+        mean, cross, K, _ = prior.new(self.X, X_new, self.parameters)
+        half = solve_triangular(self.factor, cross, lower=True)
+        mu, cov = mean + half.T @ self.rotated, _stabilize(K, self.jitter) - half.T @ half
+        f = _free(pm.MvNormal.dist(mu=mu, cov=cov, method="svd"), f"f_{name}")
+        return _free(likelihood(self.loss, f), name)
+
+
+def _free(rv: Any, name: str, *dims: str) -> Any:
+    """Make a random variable a free variable of the graph of a model."""
+    return model_free_rv(rv, rv.type(name=name), None, name, *dims)
+
+
+def _stabilize(K: Any, jitter: float) -> Any:
+    """Add a share of the mean variance to the diagonal."""
+    if not jitter:
+        return K
+    return K + jitter * pt.diagonal(K).mean() * pt.eye(K.shape[0])
+
+
+def _check_no_conditional(model: Model) -> None:
+    """Raise if a variable is conditioned on the Gaussian of Laplace's method."""
+    for variable in (*model.basic_RVs, *model.deterministics, *model.potentials):
+        nodes = (x.owner for x in ancestors([variable]))
+        if any(node is not None and isinstance(node.op, DualSolve) for node in nodes):
+            raise ValueError(
+                f"{variable.name!r} depends on the Laplace approximation, which the model with "
+                "free latent values does not make. Build that model before gp.conditional, and "
+                "pass new inputs as latent_model(new={name: X_new})."
+            )
+
+
+@contextmanager
+def _default_starts(model: Model) -> Iterator[dict[str, Any]]:
+    """Take the initial values off a model for a while; PyMC converts none that has any."""
+    kept = dict(model.rvs_to_initial_values)
+    given = {rv.name: value for rv, value in kept.items() if value is not None}
+    symbolic_ones = [name for name, value in given.items() if isinstance(value, Variable)]
+    if symbolic_ones:
+        raise ValueError(
+            f"The initial value of {symbolic_ones[0]!r} is an expression, which cannot be moved "
+            "to another model. Pass a number or a name, or use initvals of pm.sample."
+        )
+    try:
+        model.rvs_to_initial_values.update(dict.fromkeys(kept))
+        yield {name: v if isinstance(v, str) else np.asarray(v) for name, v in given.items()}
+    finally:
+        model.rvs_to_initial_values.update(kept)

@@ -1,0 +1,85 @@
+"""The probability of a class over two inputs, with the support vectors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from pymc.model.core import Model
+
+from pymc_bsvm.gp.process import LaplaceProcess
+from pymc_bsvm.reporting.training import Training, axes_or_new
+
+__all__ = ["plot_class_map"]
+
+
+def plot_class_map(
+    gp: LaplaceProcess,
+    point: Mapping[str, Any],
+    *,
+    columns: tuple[int, int] = (0, 1),
+    resolution: int = 80,
+    model: Model | None = None,
+    ax: Axes | None = None,
+) -> Axes:
+    """Plot the probability of label 1 over two inputs; others are held at their medians.
+
+    Parameters
+    ----------
+    gp : LaplaceProcess
+        A process with a classification loss and its data.
+    point : mapping
+        Values of the free variables, such as ``fit.point``.
+    columns : pair of int, default (0, 1)
+        Inputs on the axes.
+    resolution : int, default 80
+        Number of grid points along each axis.
+    model : pymc.Model, optional
+        The model; by default that of the context.
+    ax : matplotlib axes, optional
+        Where to draw. New ones by default.
+
+    Returns
+    -------
+    Axes
+        The axes, with a colour bar and a legend; the line is at probability one half.
+    """
+    training = Training.of(gp, point, model)
+    if training.X.shape[1] < 2:
+        raise ValueError(
+            f"A map needs two inputs, but X has {training.X.shape[1]} column. "
+            "Plot predict_proba along the input instead."
+        )
+    first, second = columns
+    low, high = training.X.min(axis=0), training.X.max(axis=0)
+    margin = 0.08 * (high - low)
+    axis = [np.linspace(low[c] - margin[c], high[c] + margin[c], resolution) for c in columns]
+    a, b = np.meshgrid(*axis)
+    grid = np.repeat(np.median(training.X, axis=0)[None], a.size, axis=0)
+    grid[:, first], grid[:, second] = a.ravel(), b.ravel()
+    p = gp.predict_proba(grid, point, model=model).reshape(a.shape)
+    ax = axes_or_new(ax)
+    levels = np.linspace(0.0, 1.0, 21)
+    map_ = ax.contourf(a, b, p, levels=levels, cmap="RdBu_r", alpha=0.75)
+    ax.contour(a, b, p, levels=[0.5], colors="k", linewidths=1.0)
+    ax.figure.colorbar(map_, ax=ax, label="P(y = 1)", ticks=[0.0, 0.25, 0.5, 0.75, 1.0])
+    support = training.free | training.bound
+    for label, marker in ((1.0, "o"), (-1.0, "s")):
+        for mask, face, kind in ((support, "k", "support vectors"), (~support, "none", "others")):
+            rows = mask & (training.y == label)
+            if rows.any():
+                ax.scatter(
+                    training.X[rows, first],
+                    training.X[rows, second],
+                    marker=marker,
+                    s=18,
+                    facecolors=face,
+                    edgecolors="k",
+                    linewidths=0.7,
+                    label=f"label {int(label > 0)}, {kind}",
+                )
+    ax.set(xlabel=f"input {first}", ylabel=f"input {second}")
+    ax.legend(fontsize="x-small")
+    return ax

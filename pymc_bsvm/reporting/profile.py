@@ -1,0 +1,94 @@
+"""The evidence along one hyperparameter."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from pymc_bsvm.evidence.laplace import Curvature
+from pymc_bsvm.inference.objective import marginals_of
+from pymc_bsvm.inference.result import EvidenceFit
+from pymc_bsvm.reporting.training import axes_or_new
+
+__all__ = ["plot_evidence_profile"]
+
+_CURVATURES: tuple[Curvature, Curvature] = ("exact", "smooth")
+_COLORS = {"exact": "C1", "smooth": "C0"}
+
+
+def plot_evidence_profile(
+    fit: EvidenceFit,
+    name: str,
+    *,
+    index: tuple[int, ...] = (),
+    span: float = 1.0,
+    points: int = 61,
+    exact: bool = True,
+    ax: Axes | None = None,
+) -> Axes:
+    """Plot the log evidence along one hyperparameter, the others staying at the fit.
+
+    Parameters
+    ----------
+    fit : EvidenceFit
+        Result of `fit_evidence`.
+    name : str
+        A free variable with positive values.
+    index : tuple of int
+        Element of the variable, if it is an array.
+    span : float, default 1
+        Distance to both sides, in units of the variable's logarithm.
+    points : int, default 61
+        Number of evaluations.
+    exact : bool, default True
+        Draw the exact evidence, which jumps, beside the smooth one.
+    ax : matplotlib axes, optional
+        Where to draw. New ones by default.
+
+    Returns
+    -------
+    Axes
+        The axes; the numbers of support vectors have a second vertical axis.
+    """
+    free = [rv.name for rv in fit.model.free_RVs]
+    if name not in free:
+        raise ValueError(
+            f"{name!r} is no free variable of the model. Use one of {', '.join(free)}."
+        )
+    center = float(fit.point[name][index])
+    if not center > 0.0:
+        raise ValueError(
+            f"{name} is {center:g} at the fit, which has no logarithm. "
+            "Profiles are drawn for positive hyperparameters."
+        )
+    values = center * np.exp(np.linspace(-span, span, points))
+    ax = axes_or_new(ax)
+    counts = np.zeros(points)
+    for curvature in _CURVATURES if exact else _CURVATURES[1:]:
+        evidence = np.zeros(points)
+        for marginal in marginals_of(fit.model):
+            evaluator, a = marginal.evaluator(fit.model), None
+            for k, value in enumerate(values):
+                found = evaluator.state(_moved(fit, name, index, value), curvature, a).evidence
+                a = found.solution.a
+                evidence[k] += found.log_evidence
+                if curvature == "smooth":
+                    counts[k] += found.solution.support.sum()
+        ax.plot(values, evidence, color=_COLORS[curvature], lw=1.0, label=f"{curvature} evidence")
+    ax.axvline(center, color="0.7", lw=0.8, zorder=0)
+    label = name + (str(list(index)) if index else "")
+    ax.set(xscale="log", xlabel=label, ylabel="log evidence (nats)")
+    ax.legend(fontsize="small", loc="lower left")
+    other = ax.twinx()
+    other.plot(values, counts, color="0.6", lw=0.8, ls=":")
+    other.set_ylabel("support vectors (dotted)")
+    return ax
+
+
+def _moved(fit: EvidenceFit, name: str, index: tuple[int, ...], value: float) -> dict[str, Any]:
+    """Return the fit's point with one element changed."""
+    moved = np.array(fit.point[name], dtype=float)
+    moved[index] = value
+    return {**fit.point, name: moved}

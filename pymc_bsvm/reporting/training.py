@@ -1,0 +1,53 @@
+"""The training data of a process and their part in the solution, for plots."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+from numpy.typing import NDArray
+from pymc.model.core import Model
+
+from pymc_bsvm.gp.data import known_value
+from pymc_bsvm.gp.process import LaplaceProcess
+from pymc_bsvm.losses import Loss
+from pymc_bsvm.losses.base import Array
+
+__all__ = ["Training", "axes_or_new"]
+
+
+@dataclass(frozen=True)
+class Training:
+    """Inputs, targets and support vectors at a point."""
+
+    X: Array
+    y: Array
+    """Targets; labels are -1 and +1."""
+    free: NDArray[np.bool_]
+    bound: NDArray[np.bool_]
+    loss: Loss
+
+    @classmethod
+    def of(cls, gp: LaplaceProcess, point: Mapping[str, Any], model: Model | None) -> Training:
+        """Read the training data off a process."""
+        X = known_value(gp.X)
+        if X is None:
+            raise ValueError(
+                "The inputs of this process are an expression without a value. "
+                "Pass arrays or pm.Data to marginal_likelihood for plots."
+            )
+        evidence = gp.evidence(point, model=model)
+        solution, posterior = evidence.solution, evidence.posterior
+        return cls(X, posterior.y, solution.free, solution.bound, posterior.loss)
+
+
+def axes_or_new(ax: Axes | None) -> Axes:
+    """Return the axes that were passed, or new ones."""
+    if ax is not None:
+        return ax
+    _, new = plt.subplots()
+    return new
