@@ -17,11 +17,7 @@ __all__ = ["EvidenceTerms", "MapEstimate", "evidence_terms", "map_dual", "map_es
 
 
 class EvidenceTerms(NamedTuple):
-    """The symbolic terms of an evidence, in nats; see `pymc_bsvm.evidence.laplace`.
-
-    Only `log_evidence` has derivatives: that of the others alone would need the implicit
-    derivative of the MAP estimate, which cancels in their sum.
-    """
+    """The symbolic terms of an evidence, in nats; see `pymc_bsvm.evidence.laplace`."""
 
     log_evidence: Any
     fit: Any
@@ -107,24 +103,23 @@ def evidence_terms(
     estimate = map_estimate(K, y, m, loss)
     index, *factor = estimate.factor
     rows, curved, place = SupportRows()(estimate.a, curvature(y, estimate.f), index)
-    a, y_rows, m_rows, K_rows = estimate.a[rows], y[rows], m[rows], minor(rows)
-
-    # A Lagrangian: it is stationary in f and in a, which are constants here.
-    fit = stated.value(y, estimate.f, *p).sum()
-    penalty = a @ (estimate.f[rows] - m_rows) - 0.5 * (a @ (K_rows @ a))
-
+    y_rows, m_rows, K_rows = y[rows], m[rows], minor(rows)
     dual = ImplicitDual(type(loss))(
-        K_rows, y_rows, m_rows, parameter_vector(loss), a, place, *factor
+        K_rows, y_rows, m_rows, parameter_vector(loss), estimate.a[rows], place, *factor
     )
-    W = curvature(y_rows, m_rows + K_rows @ dual)[curved]
+    deviation = K_rows @ dual
+    f_rows = m_rows + deviation
+    fit = stated.value(y, estimate.f[rows].set(f_rows), *p).sum()
+    penalty = 0.5 * (dual @ deviation)
+    W = curvature(y_rows, f_rows)[curved]
     log_det, _ = LogDet()(K_rows[curved[:, None], curved], W)
     log_normalizer = y.shape[0] * stated.log_normalizer(*p)  # type: ignore[misc]
     return EvidenceTerms(
         log_evidence=-(fit + penalty + 0.5 * log_det + log_normalizer),
-        fit=disconnected_grad(fit),
-        penalty=disconnected_grad(penalty),
-        log_det=disconnected_grad(log_det),
-        log_normalizer=disconnected_grad(pt.as_tensor_variable(log_normalizer)),
+        fit=fit,
+        penalty=penalty,
+        log_det=log_det,
+        log_normalizer=pt.as_tensor_variable(log_normalizer),
         estimate=estimate,
     )
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import reprlib
 import warnings
 from typing import Any
 
 import numpy as np
 import pytensor.tensor as pt
+from pymc.gp.cov import Combination, Stationary
 from pytensor.graph.basic import Constant, Variable
+from pytensor.scalar import Cast
+from pytensor.tensor.elemwise import Elemwise
 
 from pymc_bsvm._validation import check_finite, check_labels
 from pymc_bsvm.losses import Loss
@@ -24,11 +28,15 @@ def as_inputs(name: str, X: Any, input_dim: int | None = None) -> Any:
         If it is not a matrix, has fewer columns than the covariance function wants, or holds a
         value that is not finite.
     """
+    if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
+        raise ValueError(
+            f"{name} has {int(np.ma.count_masked(X))} masked values. Remove or impute them first."
+        )
     try:
         values = X if isinstance(X, Variable) else np.asarray(X, dtype=float)
     except (TypeError, ValueError) as error:
         raise TypeError(
-            f"{name} must be a matrix of numbers, but got {X!r}. "
+            f"{name} must be a matrix of numbers, but got {reprlib.repr(X)}. "
             "Encode the columns that are not numbers first."
         ) from error
     if values.ndim != 2:
@@ -49,20 +57,26 @@ def as_inputs(name: str, X: Any, input_dim: int | None = None) -> Any:
     return pt.as_tensor_variable(values).astype("float64")
 
 
-def check_columns(X: Any) -> None:
-    """Warn of columns that do not vary, along which a length-scale has no effect."""
+def check_columns(X: Any, cov_func: Any) -> None:
+    """Warn of columns that have a length-scale but do not vary."""
     known = known_value(X)
     if known is None or known.shape[0] < 2:
         return
-    constant = np.flatnonzero(np.ptp(known, axis=0) == 0.0)
-    if constant.size > 0:
-        column = int(constant[0])
-        warnings.warn(
-            f"Column {column} of X is constant ({known[0, column]:g}), so that a length-scale "
-            "along it has no effect. Drop the column, or leave it out with active_dims.",
-            UserWarning,
-            stacklevel=4,
-        )
+    for column in sorted(_scaled_columns(cov_func)):
+        if column < known.shape[1] and np.ptp(known[:, column]) == 0.0:
+            warnings.warn(
+                f"Column {column} of X is constant ({known[0, column]:g}), so that a length-scale "
+                "along it has no effect. Drop the column, or leave it out with active_dims.",
+                UserWarning,
+                stacklevel=4,
+            )
+
+
+def _scaled_columns(cov_func: Any) -> set[int]:
+    """Return the columns that stationary parts of a covariance function measure distances along."""
+    if isinstance(cov_func, Combination):
+        return set().union(*map(_scaled_columns, cov_func._factor_list))
+    return set(map(int, cov_func.active_dims)) if isinstance(cov_func, Stationary) else set()
 
 
 def check_targets(y: Any, X: Any, loss: Loss) -> None:
@@ -77,7 +91,8 @@ def check_targets(y: Any, X: Any, loss: Loss) -> None:
             y = np.asarray(y, dtype=float)
         except (TypeError, ValueError) as error:
             raise TypeError(
-                f"y must be a vector of numbers, but got {y!r}. Encode it as numbers first."
+                f"y must be a vector of numbers, but got {reprlib.repr(y)}. "
+                "Encode it as numbers first."
             ) from error
     if y.ndim != 1:
         raise ValueError(
@@ -103,9 +118,9 @@ def known_value(x: Any) -> np.ndarray | None:
     if isinstance(x, Constant):
         return np.asarray(x.data)
     if isinstance(x, Variable):
-        if x.owner is not None and len(x.owner.inputs) == 1:  # a cast
-            return known_value(x.owner.inputs[0])
-        return None
+        op = x.owner.op if x.owner is not None else None
+        is_cast = isinstance(op, Elemwise) and isinstance(op.scalar_op, Cast)
+        return known_value(x.owner.inputs[0]) if is_cast else None
     return np.asarray(x)
 
 

@@ -10,11 +10,14 @@ from typing import Any
 import numpy as np
 import pytensor
 import pytensor.tensor as pt
+from pymc.model.core import Model
 from pytensor.compile.mode import get_mode
 from pytensor.graph.traversal import ancestors
+from pytensor.tensor.random.op import RNGConsumerOp
 
 from pymc_bsvm.evidence.laplace import Curvature, LaplaceEvidence, laplace_evidence
-from pymc_bsvm.gp.prior import Prior
+from pymc_bsvm.gp.data import known_value
+from pymc_bsvm.gp.prior import NOT_POINTWISE, Prior, differs, probe
 from pymc_bsvm.losses import Loss
 from pymc_bsvm.losses.base import Array
 
@@ -48,8 +51,9 @@ class Evaluator:
         The loss, whose parameters may be variables.
     jitter : float
         Added to the diagonal of the training covariance.
-    free : sequence of TensorVariable
-        Free variables of the model.
+    model : pymc.Model
+        The model that a point belongs to. Random variables that are data there, after an
+        intervention, have their values from it.
     parameters : sequence of TensorVariable, optional
         What the prior depends on, in the place of ``prior.parameters``.
     """
@@ -61,16 +65,20 @@ class Evaluator:
         y: Any,
         loss: Loss,
         jitter: float,
-        free: Any,
+        model: Model,
         parameters: Any = None,
     ) -> None:
         self._prior, self._loss_type, self._jitter = prior, type(loss), jitter
         own = [pt.as_tensor_variable(getattr(loss, name)) for name in loss.domains]
         parameters = prior.parameters if parameters is None else list(parameters)
         variables = [pt.as_tensor_variable(X), pt.as_tensor_variable(y), *own, *parameters]
-        reached = set(ancestors(variables, blockers=free))
-        self._free = [variable for variable in free if variable in reached]
-        self._values = _compile(self._free, variables)
+        self._model = model
+        order = list(model.named_vars)
+        self._random = sorted(
+            _random_roots(variables),
+            key=lambda x: order.index(x.name) if x.name in order else len(order),
+        )
+        self._values = _compile(self._random, variables)
 
     def state(
         self,
@@ -84,6 +92,9 @@ class Evaluator:
         k = len(self._loss_type.domains)
         loss, parameters = self._loss_type(*(float(x) for x in rest[:k])), rest[k:]
         mean, K = self._training(X, *parameters)
+        some = probe(X.shape[0])
+        if differs(self._training(X[some], *parameters)[1], K, some, np):
+            raise ValueError(NOT_POINTWISE)
         if self._jitter:
             K = K + self._jitter * np.eye(K.shape[0])
         if loss.task == "classification":
@@ -112,16 +123,19 @@ class Evaluator:
         return mean + posterior.predict_mean(cross), covariance
 
     def _arguments(self, point: Mapping[str, Any] | None) -> list[Any]:
-        point = {} if point is None else point
-        missing = [variable.name for variable in self._free if variable.name not in point]
+        values = {} if point is None else dict(point)
+        for name in [variable.name for variable in self._random]:
+            if name not in values and name in self._model.named_vars:
+                fixed = known_value(self._model[name])
+                if fixed is not None:
+                    values[name] = fixed
+        missing = [variable.name for variable in self._random if variable.name not in values]
         if missing:
             raise ValueError(
-                f"point has no value for {', '.join(missing)}. "
+                f"point has no value for {', '.join(map(str, missing))}. "
                 "Pass one value for each free variable, such as pm.find_MAP() returns."
             )
-        return [
-            np.asarray(point[variable.name], dtype=variable.type.dtype) for variable in self._free
-        ]
+        return [np.asarray(values[x.name], dtype=x.type.dtype) for x in self._random]
 
     @cached_property
     def _symbols(self) -> tuple[Any, Any, list[Any]]:
@@ -144,6 +158,14 @@ class Evaluator:
         X, X_new, parameters = self._symbols
         mean, cross, covariance, _ = self._prior.new(X, X_new, parameters)
         return _compile([X, X_new, *parameters], [mean, cross, covariance])
+
+
+def _random_roots(variables: list[Any]) -> list[Any]:
+    """Return the random variables nearest to some variables."""
+    reached = ancestors(variables)
+    random = [x for x in reached if x.owner is not None and isinstance(x.owner.op, RNGConsumerOp)]
+    near = set(ancestors(variables, blockers=random))
+    return [x for x in dict.fromkeys(random) if x in near]
 
 
 def _compile(inputs: list[Any], outputs: list[Any]) -> Any:

@@ -9,7 +9,13 @@ from pytensor.graph.basic import Constant
 from pytensor.graph.fg import FrozenFunctionGraph
 from pytensor.graph.traversal import toposort
 
-__all__ = ["Prior"]
+__all__ = ["NOT_POINTWISE", "Prior", "differs", "probe"]
+
+NOT_POINTWISE = (
+    "The covariance function of two rows depends on other rows of X, so that it cannot predict. "
+    "Scale or transform X before the model, not inside the covariance function."
+)
+_ROUNDING = 1e-5  # relative to the largest variance; far inputs lose digits in their distance
 
 
 class Prior:
@@ -85,3 +91,19 @@ def _frontier(inputs: list[Any], outputs: list[Any]) -> list[Any]:
     for output in outputs:
         frontier[output] = None
     return [x for x in frontier if x not in dependent and not isinstance(x, Constant)]
+
+
+def probe(n: Any) -> list[Any]:
+    """Return a few rows, on which a covariance is compared with that of all n rows."""
+    return [0, n // 2, n - 1]
+
+
+def differs(block: Any, K: Any, some: list[Any], xp: Any) -> Any:
+    """Return whether the covariance of some rows is not that part of the covariance of all.
+
+    ``xp`` is NumPy or PyTensor's tensor module. What is not a number differs from nothing.
+    """
+    apart = sum(
+        abs(block[i, j] - K[some[i], some[j]]) for i in range(len(some)) for j in range(i + 1)
+    )
+    return apart > _ROUNDING * xp.max(xp.abs(xp.diagonal(K)))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pymc as pm
@@ -32,6 +32,18 @@ __all__ = ["LaplaceProcess"]
 type Point = Mapping[str, Any]
 
 
+class Given(NamedTuple):
+    """What a process is conditioned on."""
+
+    X: Any
+    y: Any
+    loss: Loss
+    process: Base
+    """The process that the data are of; the one that predicts may be a component of it."""
+    jitter: float
+    curvature: Curvature
+
+
 @conditioned_vars(["X", "y", "loss"])
 class LaplaceProcess(Base):
     """A Gaussian process that is conditioned on data through a Laplace approximation.
@@ -52,7 +64,7 @@ class LaplaceProcess(Base):
         """Register the observed variable and remember what to condition on."""
         check_loss(loss, curvature)
         inputs = as_inputs("X", X, getattr(self.cov_func, "input_dim", None))
-        check_columns(inputs)
+        check_columns(inputs, self.cov_func)
         check_targets(y, inputs, loss)
         if not jitter >= 0.0:
             raise ValueError(f"jitter must be at least 0, but it is {jitter!r}. Leave it at 0.")
@@ -107,13 +119,13 @@ class LaplaceProcess(Base):
         TensorVariable
             The variable, of shape (n_new,).
         """
-        X, y, loss, training = self._given(given)
-        new = as_inputs("Xnew", Xnew)
-        prior = self._prior(X, training)
+        on = self._given(given)
+        X, loss, new = on.X, on.loss, as_inputs("Xnew", Xnew)
+        prior = self._prior(X, on.process)
         mean, K = prior.training(X, prior.parameters)
-        if self._jitter_of(given):
-            K = stabilize(K, self._jitter_of(given))
-        y = pt.as_tensor_variable(y).astype("float64")
+        if on.jitter:
+            K = stabilize(K, on.jitter)
+        y = pt.as_tensor_variable(on.y).astype("float64")
         if loss.task == "classification":
             y = 2.0 * y - 1.0
         p = [pt.as_tensor_variable(x) for x in loss.parameters]
@@ -316,7 +328,7 @@ class LaplaceProcess(Base):
             The same, with a group ``log_likelihood``.
         """
         posterior = idata["posterior"].dataset
-        evaluator = self._evaluator(None, model)
+        evaluator, _ = self._evaluator(None, model)
         chains, draws = posterior.sizes["chain"], posterior.sizes["draw"]
         pairs = [(chain, draw) for chain in range(chains) for draw in range(draws)]
         values, a = [], None
@@ -344,8 +356,8 @@ class LaplaceProcess(Base):
             training.mean_func, training.cov_func, n_columns, self.cov_func, self.mean_func
         )
 
-    def _given(self, given: Mapping[str, Any] | None) -> tuple[Any, Any, Loss, Base]:
-        """Return inputs, targets, loss and process to condition on."""
+    def _given(self, given: Mapping[str, Any] | None) -> Given:
+        """Return what to condition on."""
         given = dict(given or {})
         unknown = set(given) - _GIVEN
         if unknown:
@@ -354,38 +366,45 @@ class LaplaceProcess(Base):
                 f"It may hold {', '.join(sorted(_GIVEN))}."
             )
         training = given.get("gp", self)
-        source = training if hasattr(training, "_loss") else self
-        loss = self._loss_of(given)
-        if {"X", "y"} <= set(given) and loss is not None:
-            X = as_inputs("X", given["X"], getattr(training.cov_func, "input_dim", None))
-            check_targets(given["y"], X, loss)
-            return X, given["y"], loss, training
-        return source.X, source.y, source.loss, training
+        data, loss = {"X", "y"} & set(given), self._loss_of(given)
+        if not data and set(given) <= {"gp"}:
+            source = training if hasattr(training, "_loss") else self
+            return Given(source.X, source.y, source.loss, training, source.jitter, source.curvature)
+        if len(data) < 2 or loss is None:
+            raise ValueError(
+                f"given holds {', '.join(sorted(given))}, which is only a part of what to "
+                "condition on. Pass X, y and the loss (or its parameters) together."
+            )
+        X = as_inputs("X", given["X"], getattr(training.cov_func, "input_dim", None))
+        check_targets(given["y"], X, loss)
+        source = self if hasattr(self, "_loss") else training
+        curvature: Curvature = getattr(source, "curvature", "smooth")
+        return Given(X, given["y"], loss, training, getattr(source, "jitter", 0.0), curvature)
 
     def _loss_of(self, given: dict[str, Any]) -> Any:
         """Return the loss of `given`, or None."""
         return given.get("loss")
 
-    def _jitter_of(self, given: Mapping[str, Any] | None) -> float:
-        return float(getattr(self, "jitter", 0.0))
-
-    def _evaluator(self, given: Mapping[str, Any] | None, model: Model | None) -> Evaluator:
-        """Return the compiled functions of a model; they are kept for the process's own data."""
-        model = modelcontext(model)
-        if given is None and id(model) in getattr(self, "_evaluators", {}):
-            return self._evaluators[id(model)][1]
-        X, y, loss, training = self._given(given)
-        prior = self._prior(X, training)
-        evaluator = Evaluator(prior, X, y, loss, self._jitter_of(given), model.free_RVs)
-        if given is None:
-            self._evaluators[id(model)] = (model, evaluator)
-        return evaluator
-
     def _state(
         self, point: Point | None, given: Mapping[str, Any] | None, model: Model | None
     ) -> tuple[State, Evaluator]:
-        evaluator = self._evaluator(given, model)
-        return evaluator.state(point, getattr(self, "curvature", "smooth")), evaluator
+        """Return the model at a point, and the functions that predict from it."""
+        evaluator, curvature = self._evaluator(given, model)
+        return evaluator.state(point, curvature), evaluator
+
+    def _evaluator(
+        self, given: Mapping[str, Any] | None, model: Model | None
+    ) -> tuple[Evaluator, Curvature]:
+        """Return the compiled functions of a model; they are kept for the process's own data."""
+        model = modelcontext(model)
+        on = self._given(given)
+        if given is None and id(model) in self._evaluators:
+            return self._evaluators[id(model)][1], on.curvature
+        prior = self._prior(on.X, on.process)
+        evaluator = Evaluator(prior, on.X, on.y, on.loss, on.jitter, model)
+        if given is None:
+            self._evaluators[id(model)] = (model, evaluator)
+        return evaluator, on.curvature
 
 
 _GIVEN = {"X", "y", "loss", "C", "epsilon", "beta", "delta", "gp"}

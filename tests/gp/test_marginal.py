@@ -393,7 +393,6 @@ def test_covariance_must_be_a_function_of_pairs(warp, cov_func, data):
         model.compile_logp(mode=cases.UNFUSED)({"scale": 1.0})
 
 
-@pytest.mark.xfail(reason="predictions are not checked, and the log probability coarsely")
 @pytest.mark.parametrize(
     ("ls", "kind"), [(0.3, bsvm.gp.BSVR), (10.0, bsvm.gp.BSVR), (1.0, bsvm.gp.Laplace)]
 )

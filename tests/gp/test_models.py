@@ -86,7 +86,6 @@ def test_expressions_of_data(data):
     assert evidence.log_evidence == pytest.approx(value, rel=1e-9)
 
 
-@pytest.mark.xfail(reason="any function of one argument counts as a change of the data's type")
 @pytest.mark.parametrize("kind", ["transposed", "negated"])
 def test_functions_of_data_with_one_argument(kind, data):
     with pm.Model() as model:
@@ -267,7 +266,6 @@ def test_do_and_observe(data):
     np.testing.assert_array_equal(draws, np.zeros(25))
 
 
-@pytest.mark.xfail(reason="the variables of the model in which the process was built are drawn")
 def test_prediction_in_a_model_with_an_intervention(data):
     model, gp = cases.regression(data.X, data.y)
     done = pm.do(model, {"C": POINT["C"]})

@@ -191,7 +191,6 @@ def test_given_labels(data):
     np.testing.assert_allclose(got, mean, **CLOSE)
 
 
-@pytest.mark.xfail(reason="what is given is put aside unless X, y and a loss are all there")
 @pytest.mark.parametrize("keys", [("X", "y"), ("C", "epsilon")])
 def test_a_part_of_given_is_not_ignored(keys, data):
     model, gp = cases.regression(data.X, data.y)
@@ -251,7 +250,6 @@ def test_components_add_up(data):
     assert rv.name == "short"
 
 
-@pytest.mark.xfail(reason="a component does not know the jitter of the sum")
 def test_components_add_up_with_a_jitter(data):
     assert_sum_of_components(data, 0.5)
 
