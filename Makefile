@@ -14,6 +14,8 @@ TEST_ENV = $(THREADS) MPLBACKEND=Agg NUMBA_CACHE_DIR="$(CACHE)/numba" \
 	PYTENSOR_FLAGS="$${PYTENSOR_FLAGS:+$$PYTENSOR_FLAGS,}base_compiledir='$(CACHE)/pytensor'"
 WORKERS ?= 2
 PYTEST_ARGS ?=
+# The folder whose notebooks `make notebooks` executes.
+BOOKS ?= notebooks
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
@@ -71,9 +73,9 @@ docs: dev-env ## build docs/_build/html; a warning is an error
 
 notebooks: dev-env ## execute the notebooks in place; a .py beside one is its source
 	@shopt -s nullglob; \
-	for source in notebooks/*.py; do $(PY) -m jupytext --quiet --to ipynb "$$source" || exit $$?; done; \
-	books=(notebooks/*.ipynb); \
-	if [ $${#books[@]} -eq 0 ]; then echo "make notebooks: notebooks/ is empty" >&2; exit 1; fi; \
+	for source in "$(BOOKS)"/*.py; do $(PY) -m jupytext --quiet --to ipynb "$$source" || exit $$?; done; \
+	books=("$(BOOKS)"/*.ipynb); \
+	if [ $${#books[@]} -eq 0 ]; then echo "make notebooks: $(BOOKS) is empty" >&2; exit 1; fi; \
 	for book in "$${books[@]}"; do \
 		echo "$$book"; \
 		$(THREADS) $(PY) -c "from nbclient.cli import main; main()" --inplace "$$book" || exit $$?; \

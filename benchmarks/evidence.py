@@ -109,7 +109,7 @@ def gradient_of(model: pm.Model, **point: object) -> Callable[[], object]:
     function.set_extra_values({})
     start = model.initial_point()
     for name, value in point.items():
-        start[f"{name}_log__"] = np.log(np.broadcast_to(value, start[f"{name}_log__"].shape))
+        start[f"{name}_log__"] = np.log(np.resize(value, start[f"{name}_log__"].shape))
     x = DictToArrayBijection.map(start)
     assert np.isfinite(function(x)[0])
     return lambda: function(x)

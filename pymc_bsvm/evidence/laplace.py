@@ -13,6 +13,7 @@ from pymc_bsvm._validation import as_parameter, positive
 from pymc_bsvm.evidence.posterior import LaplacePosterior, factor_of
 from pymc_bsvm.losses import Loss
 from pymc_bsvm.solvers import DualSolution, DualSolveError, solve_dual
+from pymc_bsvm.solvers.dual import check_kernel
 
 if TYPE_CHECKING:
     from pymc_bsvm.evidence.expression import EvidenceTerms
@@ -144,6 +145,15 @@ def laplace_evidence(
     if loss.symbolic or any(hasattr(x, "owner") for x in (K, y, m)):
         from pymc_bsvm.evidence.expression import evidence_terms  # PyTensor only where it is needed
 
+        if a0 is not None or max_iter != 1000 or engine != "numpy" or tol != ACCEPTED_GAP:
+            raise ValueError(
+                "An evidence in a graph has no use for a0, tol, max_iter and engine. "
+                "Leave them at their defaults."
+            )
+        if check_input and not hasattr(K, "owner"):
+            check_kernel(np.asarray(K, dtype=float))
+        if not hasattr(y, "owner"):
+            loss.check_targets(y)
         return evidence_terms(K, y, loss, m=m, ramp_width=width)
     tol = as_parameter("tol", tol, positive)
     solution = solve_dual(
@@ -169,10 +179,10 @@ def laplace_evidence(
         factor = factor_of(K, loss.smooth_curvature(y, solution.f, width))
     else:
         factor = posterior.factor
-    fit = float(loss.value(y, solution.f).sum())
+    deviation = solution.f - (0.0 if m is None else np.asarray(m, dtype=float))
     return LaplaceEvidence(
-        fit=fit,
-        penalty=solution.primal - fit,
+        fit=float(loss.value(y, solution.f).sum()),
+        penalty=0.5 * float(solution.a @ deviation),
         log_det=2.0 * float(np.log(np.diag(factor.cholesky)).sum()),
         log_normalizer=y.size * loss.log_normalizer(),
         curvature=curvature,
@@ -206,10 +216,10 @@ def width_of(loss: Loss, curvature: Curvature, ramp_width: float | None) -> floa
     """Return the half width of the ramps; zero for none."""
     if ramp_width is not None:
         ramp_width = as_parameter("ramp_width", ramp_width, positive)
-        if curvature == "exact":
+        if curvature == "exact" or loss.ramp_width == 0.0:
+            what = "curvature='exact'" if curvature == "exact" else type(loss).__name__
             raise ValueError(
-                f"curvature='exact' has no ramps, but ramp_width is {ramp_width:g}. "
-                "Leave out ramp_width, or use curvature='smooth'."
+                f"{what} has no ramps, but ramp_width is {ramp_width:g}. Leave out ramp_width."
             )
     if curvature == "exact" or loss.ramp_width == 0.0:
         return 0.0

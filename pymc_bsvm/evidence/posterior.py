@@ -34,6 +34,8 @@ class LaplacePosterior:
     W is the curvature of the loss, without the ramps that smooth the evidence: rows in the flat and
     in the linear zones of a loss carry no information on the width of the posterior, (4.46) and
     (5.41) of [Chu03]_.
+
+    It looks at K and y when it is asked, so that these arrays must not be changed in between.
     """
 
     K: Array = field(repr=False)
@@ -111,7 +113,13 @@ class LaplacePosterior:
         prior : array_like of shape (n_new,)
             Prior variance of the new ones.
         """
-        return self._reduce(np.array(prior, dtype=float), self._restrict(cross))
+        variance, cross = np.array(prior, dtype=float), self._restrict(cross)
+        if variance.shape != cross.shape[1:]:
+            raise ValueError(
+                f"prior has shape {variance.shape}, but cross has {cross.shape[1]} columns. "
+                "Pass one prior variance for each new row."
+            )
+        return self._reduce(variance, cross)
 
     def predict_covariance(self, cross: ArrayLike, prior: ArrayLike) -> Array:
         """Return the covariance of new latent values, of shape (n_new, n_new).
@@ -129,6 +137,11 @@ class LaplacePosterior:
     def _restrict(self, cross: ArrayLike) -> Array:
         """Return the covariance of the support vectors with new rows."""
         cross = np.asarray(cross, dtype=float)
+        if cross.ndim != 2:
+            raise ValueError(
+                f"cross must have two dimensions, but it has {cross.ndim}. "
+                "For one new row, pass a column: k[:, None]."
+            )
         if cross.shape[0] == self.rows.size:
             return cross
         if cross.shape[0] != self.y.size:

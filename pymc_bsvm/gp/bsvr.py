@@ -88,8 +88,10 @@ class BSVR(LaplaceProcess):
         loss = losses.SILF(C, epsilon, beta)
         return self._register(name, X, y, loss, curvature, jitter, **kwargs)
 
+    _loss_keys = ("C", "epsilon", "beta")
+
     def _loss_of(self, given: dict[str, Any]) -> Any:
-        """Read the loss off C, epsilon and beta."""
+        """Read the loss off its parameters; beta has its default."""
         if "C" in given and "epsilon" in given:
             return losses.SILF(given["C"], given["epsilon"], given.get("beta", 0.3))
-        return super()._loss_of(given)
+        return None

@@ -81,8 +81,8 @@ class BTSVC(LaplaceProcess):
         loss = losses.Trigonometric(delta)
         return self._register(name, X, y, loss, curvature, jitter, **kwargs)
 
+    _loss_keys = ("delta",)
+
     def _loss_of(self, given: dict[str, Any]) -> Any:
-        """Read the loss off delta."""
-        if "delta" in given:
-            return losses.Trigonometric(given["delta"])
-        return super()._loss_of(given)
+        """Read the loss off delta, which has its default."""
+        return losses.Trigonometric(given.get("delta", 1.0))

@@ -16,7 +16,7 @@ from pytensor.tensor.elemwise import Elemwise
 from pymc_bsvm._validation import check_finite, check_labels
 from pymc_bsvm.losses import Loss
 
-__all__ = ["as_inputs", "check_columns", "check_targets", "known_value"]
+__all__ = ["as_inputs", "binary_labels_hint", "check_columns", "check_targets", "known_value"]
 
 
 def as_inputs(name: str, X: Any, input_dim: int | None = None) -> Any:
@@ -33,7 +33,7 @@ def as_inputs(name: str, X: Any, input_dim: int | None = None) -> Any:
             f"{name} has {int(np.ma.count_masked(X))} masked values. Remove or impute them first."
         )
     try:
-        values = X if isinstance(X, Variable) else np.asarray(X, dtype=float)
+        values = X if isinstance(X, Variable) else np.array(X, dtype=float)
     except (TypeError, ValueError) as error:
         raise TypeError(
             f"{name} must be a matrix of numbers, but got {reprlib.repr(X)}. "
@@ -108,7 +108,7 @@ def check_targets(y: Any, X: Any, loss: Loss) -> None:
         )
     check_finite("y", known)
     if loss.task == "classification":
-        check_labels("y", known, (0, 1), _binary_labels_hint)
+        check_labels("y", known, (0, 1), binary_labels_hint)
 
 
 def known_value(x: Any) -> np.ndarray | None:
@@ -124,7 +124,8 @@ def known_value(x: Any) -> np.ndarray | None:
     return np.asarray(x)
 
 
-def _binary_labels_hint(seen: np.ndarray) -> str:
+def binary_labels_hint(seen: np.ndarray) -> str:
+    """Return the remedy for labels that are not 0 and 1."""
     if np.isin(seen, (-1, 1)).all():
         return "For labels -1 and +1, pass (y + 1) // 2."
     return "Encode the two classes as 0 and 1."

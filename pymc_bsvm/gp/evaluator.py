@@ -15,8 +15,9 @@ from pytensor.compile.mode import get_mode
 from pytensor.graph.traversal import ancestors
 from pytensor.tensor.random.op import RNGConsumerOp
 
+from pymc_bsvm._validation import check_labels
 from pymc_bsvm.evidence.laplace import Curvature, LaplaceEvidence, laplace_evidence
-from pymc_bsvm.gp.data import known_value
+from pymc_bsvm.gp.data import binary_labels_hint, known_value
 from pymc_bsvm.gp.prior import NOT_POINTWISE, Prior, differs, probe
 from pymc_bsvm.losses import Loss
 from pymc_bsvm.losses.base import Array
@@ -90,14 +91,19 @@ class Evaluator:
         """Return the model at a point."""
         X, y, *rest = self._values(*self._arguments(point))
         k = len(self._loss_type.domains)
+        if y.shape != X.shape[:1]:
+            raise ValueError(
+                f"y has {y.shape[0]} values, but X has {X.shape[0]} rows. Set both data together."
+            )
         loss, parameters = self._loss_type(*(float(x) for x in rest[:k])), rest[k:]
         mean, K = self._training(X, *parameters)
-        some = probe(X.shape[0])
-        if differs(self._training(X[some], *parameters)[1], K, some, np):
-            raise ValueError(NOT_POINTWISE)
+        for i, j in probe(X.shape[0]):
+            if differs(self._training(X[[i, j]], *parameters), (mean, K), (i, j), np):
+                raise ValueError(NOT_POINTWISE)
         if self._jitter:
             K = K + self._jitter * np.eye(K.shape[0])
         if loss.task == "classification":
+            check_labels("y", y, (0, 1), binary_labels_hint)
             y = 2.0 * y - 1.0
         evidence = laplace_evidence(K, y, loss, curvature, m=mean, a0=a0, check_input=check_input)
         assert isinstance(evidence, LaplaceEvidence)
@@ -133,9 +139,16 @@ class Evaluator:
         if missing:
             raise ValueError(
                 f"point has no value for {', '.join(map(str, missing))}. "
-                "Pass one value for each free variable, such as pm.find_MAP() returns."
+                "Pass one value for each free variable, on its own scale and under its own name."
             )
-        return [np.asarray(values[x.name], dtype=x.type.dtype) for x in self._random]
+        arguments = [np.asarray(values[x.name], dtype=x.type.dtype) for x in self._random]
+        for variable, value in zip(self._random, arguments, strict=True):
+            if value.ndim != variable.type.ndim:
+                raise ValueError(
+                    f"The value of {variable.name} has {value.ndim} dimensions, but the variable "
+                    f"has {variable.type.ndim}. Pass one value of the variable, not many draws."
+                )
+        return arguments
 
     @cached_property
     def _symbols(self) -> tuple[Any, Any, list[Any]]:

@@ -52,8 +52,9 @@ class Specification:
         """Return the evidence of targets y (labels are 0 and 1)."""
         loss, parameters = self.split(variables)
         mean, K = self.moments(X, parameters)
-        some = probe(X.shape[0])
-        K = _CHECK(K, ~differs(self.moments(X[some], parameters)[1], K, some, pt))
+        for i, j in probe(X.shape[0]):
+            alone = self.moments(pt.stack([X[i], X[j]]), parameters)
+            K = _CHECK(K, ~differs(alone, (mean, K), (i, j), pt))
         if loss.task == "classification":
             y = 2.0 * y - 1.0
 

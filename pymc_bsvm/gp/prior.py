@@ -12,8 +12,8 @@ from pytensor.graph.traversal import toposort
 __all__ = ["NOT_POINTWISE", "Prior", "differs", "probe"]
 
 NOT_POINTWISE = (
-    "The covariance function of two rows depends on other rows of X, so that it cannot predict. "
-    "Scale or transform X before the model, not inside the covariance function."
+    "The mean or the covariance function of two rows depends on other rows of X, so that it cannot "
+    "predict. Scale or transform X before the model, not inside the function."
 )
 _ROUNDING = 1e-5  # relative to the largest variance; far inputs lose digits in their distance
 
@@ -93,17 +93,23 @@ def _frontier(inputs: list[Any], outputs: list[Any]) -> list[Any]:
     return [x for x in frontier if x not in dependent and not isinstance(x, Constant)]
 
 
-def probe(n: Any) -> list[Any]:
-    """Return a few rows, on which a covariance is compared with that of all n rows."""
-    return [0, n // 2, n - 1]
+def probe(n: Any) -> list[tuple[Any, Any]]:
+    """Return pairs of rows whose covariance alone is compared with that among all n rows.
 
-
-def differs(block: Any, K: Any, some: list[Any], xp: Any) -> Any:
-    """Return whether the covariance of some rows is not that part of the covariance of all.
-
-    ``xp`` is NumPy or PyTensor's tensor module. What is not a number differs from nothing.
+    One pair is from inside, because sorted inputs have their extremes at the ends.
     """
-    apart = sum(
-        abs(block[i, j] - K[some[i], some[j]]) for i in range(len(some)) for j in range(i + 1)
-    )
-    return apart > _ROUNDING * xp.max(xp.abs(xp.diagonal(K)))
+    return [(n // 3, n // 2), (0, n // 3)]
+
+
+def differs(alone: tuple[Any, Any], among: tuple[Any, Any], pair: tuple[Any, Any], xp: Any) -> Any:
+    """Return whether moments of two rows alone are not those which they have among all rows.
+
+    ``alone`` and ``among`` are mean and covariance, ``xp`` is NumPy or PyTensor's tensor module.
+    What is not a number differs from nothing.
+    """
+    (m, block), (mean, K), (i, j) = alone, among, pair
+    of_K = abs(block[0, 0] - K[i, i]) + abs(block[1, 1] - K[j, j])
+    of_K = of_K + xp.where(i < j, abs(block[0, 1] - K[i, j]), 0.0)
+    of_mean = abs(m[0] - mean[i]) + abs(m[1] - mean[j])
+    size = xp.max(xp.abs(xp.diagonal(K)))
+    return (of_K > _ROUNDING * size) | (of_mean > _ROUNDING * xp.max(xp.abs(mean)))

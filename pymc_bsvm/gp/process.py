@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 import pymc as pm
@@ -12,10 +12,12 @@ import xarray as xr
 from pymc.gp.gp import Base
 from pymc.gp.util import JITTER_DEFAULT, conditioned_vars, stabilize
 from pymc.model.core import Model, modelcontext
+from pytensor.graph.basic import Variable
 from pytensor.tensor.linalg import cholesky, solve_triangular
 from rich.progress import track
 
 from pymc_bsvm import losses, symbolic
+from pymc_bsvm._validation import Interval, as_parameter
 from pymc_bsvm.evidence.expression import map_dual
 from pymc_bsvm.evidence.laplace import Curvature, LaplaceEvidence, check_loss, width_of
 from pymc_bsvm.evidence.predictive import ClassPredictive, RegressionPredictive, predictive
@@ -26,6 +28,7 @@ from pymc_bsvm.gp.prior import Prior
 from pymc_bsvm.gp.support_vectors import SupportVectors
 from pymc_bsvm.losses import Loss
 from pymc_bsvm.losses.base import Array
+from pymc_bsvm.solvers import DualSolveError
 
 __all__ = ["LaplaceProcess"]
 
@@ -66,17 +69,23 @@ class LaplaceProcess(Base):
         inputs = as_inputs("X", X, getattr(self.cov_func, "input_dim", None))
         check_columns(inputs, self.cov_func)
         check_targets(y, inputs, loss)
-        if not jitter >= 0.0:
-            raise ValueError(f"jitter must be at least 0, but it is {jitter!r}. Leave it at 0.")
+        jitter = as_parameter("jitter", jitter, _NONNEGATIVE)
+        refused = {"observed", "shape", "size", "total_size"} & set(kwargs)
+        if refused:
+            raise TypeError(
+                f"marginal_likelihood takes no {sorted(refused)[0]}: its rows are those of X and "
+                "are not independent. Leave it out."
+            )
         specification = Specification(
             prior=self._prior(inputs),
             loss_type=type(loss),
             ramp_width=width_of(loss, curvature, None),
-            jitter=float(jitter),
+            jitter=jitter,
             label=type(self).__name__,
         )
+        y = y if isinstance(y, Variable) else np.array(y, dtype=float)
         self.X, self.y, self.loss = inputs, y, loss
-        self.curvature, self.jitter, self.name = curvature, float(jitter), name
+        self.curvature, self.jitter, self.name = curvature, jitter, name
         self._evaluators: dict[int, tuple[Model, Evaluator]] = {}
         own = [getattr(loss, parameter) for parameter in loss.domains]
         variables = [*own, *specification.prior.parameters]
@@ -134,6 +143,11 @@ class LaplaceProcess(Base):
         free, support = W.nonzero()[0], a.nonzero()[0]
         root = pt.sqrt(W[free])
         L = cholesky(pt.eye(free.shape[0]) + root[:, None] * K[free[:, None], free] * root)
+        columns = new.type.shape[1], X.type.shape[1]
+        if None not in columns and columns[0] != columns[1]:
+            raise ValueError(
+                f"Xnew has {columns[0]} columns, but X has {columns[1]}. Pass the same columns."
+            )
         new_mean, cross, new_K, _ = prior.new(X, new, prior.parameters)
         half = solve_triangular(L, root[:, None] * cross[free], lower=True)
         mu = new_mean + cross[support].T @ a[support]
@@ -165,7 +179,7 @@ class LaplaceProcess(Base):
         given : mapping, optional
             As for `conditional`.
         jitter : float, default 0
-            Added to the diagonal of the covariance matrix.
+            Added to the diagonal of the covariance matrix that is returned.
         model : pymc.Model, optional
             The model; by default that of the context.
 
@@ -176,6 +190,7 @@ class LaplaceProcess(Base):
         covariance : ndarray of shape (n_new, n_new) or (n_new,)
             Covariance matrix, or variances.
         """
+        jitter = as_parameter("jitter", jitter, _NONNEGATIVE)
         state, evaluator = self._state(point, given, model)
         loss = state.evidence.posterior.loss
         new = _as_numbers(Xnew, state.X.shape[1])
@@ -327,6 +342,11 @@ class LaplaceProcess(Base):
         DataTree
             The same, with a group ``log_likelihood``.
         """
+        if "posterior" not in idata.children:
+            raise ValueError(
+                f"idata has the groups {', '.join(idata.children) or 'none'}, but no posterior. "
+                "Pass what pm.sample returned."
+            )
         posterior = idata["posterior"].dataset
         evaluator, _ = self._evaluator(None, model)
         chains, draws = posterior.sizes["chain"], posterior.sizes["draw"]
@@ -334,7 +354,11 @@ class LaplaceProcess(Base):
         values, a = [], None
         for chain, draw in track(pairs, "Pointwise log likelihood", disable=not progressbar):
             point = {str(k): v.values for k, v in posterior.isel(chain=chain, draw=draw).items()}
-            state = evaluator.state(point, "exact", a, check_input=False)
+            try:
+                state = evaluator.state(point, "exact", a, check_input=False)
+            except (DualSolveError, ValueError) as error:
+                error.add_note(f"This is at chain {chain}, draw {draw} of the posterior.")
+                raise
             a = state.evidence.solution.a
             values.append(state.evidence.posterior.log_predictive)
         array = np.reshape(values, (chains, draws, -1))
@@ -345,6 +369,9 @@ class LaplaceProcess(Base):
             dims = (*dims[:2], *map(str, observed.dims))
             coords |= dict(observed.coords)
         data = xr.Dataset({self.name: (dims, array)}, coords=coords)
+        if "log_likelihood" in idata.children:
+            others = idata["log_likelihood"].dataset.drop_vars(self.name, errors="ignore")
+            data = others.merge(data)
         idata["log_likelihood"] = xr.DataTree(data)
         return idata
 
@@ -359,13 +386,19 @@ class LaplaceProcess(Base):
     def _given(self, given: Mapping[str, Any] | None) -> Given:
         """Return what to condition on."""
         given = dict(given or {})
-        unknown = set(given) - _GIVEN
+        allowed = {"X", "y", "gp", *self._loss_keys}
+        unknown = set(given) - allowed
         if unknown:
             raise ValueError(
                 f"given has the unknown key {sorted(unknown)[0]!r}. "
-                f"It may hold {', '.join(sorted(_GIVEN))}."
+                f"It may hold {', '.join(sorted(allowed))}."
             )
         training = given.get("gp", self)
+        if not isinstance(training, LaplaceProcess):
+            raise TypeError(
+                f"given['gp'] must be a Laplace process, but it is of type "
+                f"{type(training).__name__}. Pass the sum of which this one is a component."
+            )
         data, loss = {"X", "y"} & set(given), self._loss_of(given)
         if not data and set(given) <= {"gp"}:
             source = training if hasattr(training, "_loss") else self
@@ -375,14 +408,17 @@ class LaplaceProcess(Base):
                 f"given holds {', '.join(sorted(given))}, which is only a part of what to "
                 "condition on. Pass X, y and the loss (or its parameters) together."
             )
+        check_loss(loss, "smooth")
         X = as_inputs("X", given["X"], getattr(training.cov_func, "input_dim", None))
         check_targets(given["y"], X, loss)
         source = self if hasattr(self, "_loss") else training
         curvature: Curvature = getattr(source, "curvature", "smooth")
         return Given(X, given["y"], loss, training, getattr(source, "jitter", 0.0), curvature)
 
+    _loss_keys: ClassVar[tuple[str, ...]] = ("loss",)
+
     def _loss_of(self, given: dict[str, Any]) -> Any:
-        """Return the loss of `given`, or None."""
+        """Return the loss that is given, or None."""
         return given.get("loss")
 
     def _state(
@@ -407,7 +443,7 @@ class LaplaceProcess(Base):
         return evaluator, on.curvature
 
 
-_GIVEN = {"X", "y", "loss", "C", "epsilon", "beta", "delta", "gp"}
+_NONNEGATIVE = Interval(low=0.0, includes_low=True)
 
 
 def _as_labels(y: Any) -> Any:

@@ -54,12 +54,17 @@ def compare_evidence(fits: Mapping[str, EvidenceFit]) -> pd.DataFrame:
     _check_same_data(fits)
     top = max(fit.log_evidence for fit in fits.values())
     total = sum(np.exp(fit.log_evidence - top) for fit in fits.values())
-    exact = {e.curvature for fit in fits.values() for e in fit.evidences.values()}
+    curvatures = {  # a loss without ramps has one evidence only
+        evidence.curvature
+        for fit in fits.values()
+        for evidence in fit.evidences.values()
+        if evidence.posterior.loss.ramp_width > 0.0
+    }
     rows = {}
     for name, fit in fits.items():
         solutions = [evidence.solution for evidence in fit.evidences.values()]
         warnings = [] if fit.converged else [fit.best.ending.value]
-        if len(exact) > 1:
+        if len(curvatures) > 1:
             warnings.append("The curvatures differ between the models.")
         rows[name] = {
             "log_evidence": fit.log_evidence,
@@ -77,13 +82,12 @@ def compare_evidence(fits: Mapping[str, EvidenceFit]) -> pd.DataFrame:
 def _check_same_data(fits: Mapping[str, EvidenceFit]) -> None:
     """Raise unless all fits are of the same targets."""
     first, *others = fits.items()
+    known = {variable: evidence.posterior.y for variable, evidence in first[1].evidences.items()}
     for name, fit in others:
-        for variable, evidence in fit.evidences.items():
-            reference = first[1].evidences.get(variable)
-            same = reference is not None and np.array_equal(
-                reference.posterior.y, evidence.posterior.y
-            )
-            if not same:
+        targets = {variable: evidence.posterior.y for variable, evidence in fit.evidences.items()}
+        for variable in [*known, *targets]:
+            both = variable in known and variable in targets
+            if not (both and np.array_equal(known[variable], targets[variable])):
                 raise ValueError(
                     f"The models {first[0]!r} and {name!r} have different data for {variable!r}. "
                     "Compare models of the same targets only."

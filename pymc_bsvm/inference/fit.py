@@ -83,13 +83,11 @@ def fit_evidence(
     EvidenceFit
         The best point, the table of all starts, the support vectors.
 
-    Warns
-    -----
-    UserWarning
-        If the best start did not converge; the result says how it ended.
-
     Notes
     -----
+    If the best start did not converge, the logger ``pymc_bsvm`` warns, and the result says how it
+    ended.
+
     Each evaluation starts the dual from that of the evaluation before it.
 
     An interruption by the keyboard keeps the best point of the run that it meets, and all runs that
@@ -141,7 +139,7 @@ def fit_evidence(
         include_prior=include_prior,
         evidences=evidences,
         runs=runs,
-        hessian=_hessian(objective, best.end) if hessian else None,
+        hessian=_hessian_unless_interrupted(objective, best.end) if hessian else None,
         model=model,
         _objective=objective,
     )
@@ -159,6 +157,8 @@ def _run(
         runs.append(ascend(objective, x, label, callback=lambda f: report(0, f), **options))
         report(1, runs[-1].objective)
         if runs[-1].ending is Ending.INTERRUPTED:
+            if not any(np.isfinite(run.objective) for run in runs):
+                raise KeyboardInterrupt  # there is nothing to keep
             _LOGGER.warning(
                 "fit_evidence: interrupted after %d of %d starts.", len(runs), len(starts)
             )
@@ -224,7 +224,6 @@ def _starts(
         for name, variable in marginal.loss_variables().items()
         if name in _PAPER_STARTS and variable in model.free_RVs and variable.ndim == 0
     }
-    overrides = {**defaults, **{free[name]: value for name, value in given.items()}}
     rng = np.random.default_rng(random_seed)
 
     def initial(initvals: Mapping[Any, Any], jitter: bool) -> Array:
@@ -236,6 +235,9 @@ def _starts(
         )
         return objective.vector(point(int(rng.integers(2**30))))
 
+    # where the papers' defaults are outside the support of a prior, PyMC's initial point stays
+    defaults = {v: x for v, x in defaults.items() if np.isfinite(initial({v: x}, False)).all()}
+    overrides = {**defaults, **{free[name]: value for name, value in given.items()}}
     starts = [("start" if given else "defaults", initial(overrides, False))]
     if count > 1:
         starts.append(("jittered", initial(overrides, True)))
@@ -262,6 +264,15 @@ def _hessian(objective: Objective, x: Array) -> Hessian | None:
         )
         return None
     return Hessian(objective.names(), x, np.linalg.inv(precision))
+
+
+def _hessian_unless_interrupted(objective: Objective, x: Array) -> Hessian | None:
+    """Return `_hessian`; an interruption does not take the fit along."""
+    try:
+        return _hessian(objective, x)
+    except KeyboardInterrupt:
+        _LOGGER.warning("fit_evidence: interrupted at the Hessian; the fit is kept without it.")
+        return None
 
 
 class _progress:

@@ -194,9 +194,10 @@ def _logistic(loss: losses.Logistic, f: Any) -> Any:
 
 @likelihood.register
 def _probit(loss: losses.Probit, f: Any) -> Any:
-    # by log odds: both probabilities keep their precision in the tails
-    value = losses.formulas(losses.Probit, symbolic).value
-    return pm.Bernoulli.dist(logit_p=value(-1.0, f) - value(1.0, f))
+    # by log odds, which keep the precision of both tails, from the rarer label alone
+    rare = -losses.formulas(losses.Probit, symbolic).value(1.0, pt.where(f > 0.0, -f, f))
+    odds = pt.log1p(-pt.exp(rare)) - rare
+    return pm.Bernoulli.dist(logit_p=pt.where(f > 0.0, odds, -odds))
 
 
 @dataclass(frozen=True)

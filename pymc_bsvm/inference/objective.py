@@ -10,6 +10,7 @@ import numpy as np
 import pytensor
 import pytensor.tensor as pt
 from pymc.model.core import Model
+from pymc.pytensorf import compile as compile_for_pymc
 from pytensor.compile.mode import get_mode
 from pytensor.graph.replace import clone_replace
 from pytensor.graph.traversal import ancestors
@@ -41,9 +42,7 @@ class Marginal:
         specification = op.specification
         loss, parameters = specification.split(variables)
         y = model.rvs_to_values[self.rv]
-        return Evaluator(
-            specification.prior, X, y, loss, specification.jitter, model.free_RVs, parameters
-        )
+        return Evaluator(specification.prior, X, y, loss, specification.jitter, model, parameters)
 
 
 def marginals_of(model: Model) -> list[Marginal]:
@@ -101,7 +100,8 @@ class Objective:
         duals = [node.outputs[0] for node in nodes]
         total, evidence, *duals = clone_replace([total, evidence, *duals], replace=replace)
         gradient = pytensor.grad(total, self.values, disconnected_inputs="ignore")
-        self._function = pytensor.function(
+        # compiled as PyMC does it: parameters outside their domain give -inf and no error
+        self._function = compile_for_pymc(
             [*self.values, *starts],
             [total, evidence, *gradient, *duals],
             on_unused_input="ignore",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.metadata import version
@@ -20,10 +21,10 @@ from pymc.model.core import Model
 
 from pymc_bsvm.evidence.laplace import LaplaceEvidence
 from pymc_bsvm.inference.committee import Committee
-from pymc_bsvm.inference.objective import Objective
+from pymc_bsvm.inference.objective import Objective, marginals_of
 from pymc_bsvm.inference.restart import Ending, Restart
 from pymc_bsvm.losses.base import Array
-from pymc_bsvm.solvers import DualSolution
+from pymc_bsvm.solvers import DualSolution, DualSolveError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -188,8 +189,9 @@ class EvidenceFit:
         -------
         DataTree
             Groups ``posterior``, ``sample_stats`` (at the mode: log evidence, terms, number of
-            support vectors, gap), ``log_likelihood`` (each observation given all others, at the
-            mode), ``observed_data``, ``constant_data``, and, with a Hessian, ``fit``.
+            support vectors, gap), ``log_likelihood`` (each observation given all others, at each
+            draw), ``observed_data``, ``constant_data``, and, with a Hessian, ``fit``. `az.loo` and
+            `az.compare` need many draws, hence a Hessian.
         """
         coords, dims = coords_and_dims_for_inferencedata(self.model)
         if self.hessian is None:
@@ -227,10 +229,7 @@ class EvidenceFit:
             }
         table = {key: (("chain", "draw"), [[value]]) for key, value in stats.items()}
         tree["sample_stats"] = xr.DataTree(xr.Dataset(table, coords=one))
-        pointwise = {
-            name: evidence.posterior.log_predictive[None, None]
-            for name, evidence in self.evidences.items()
-        }
+        pointwise = {name: x[None] for name, x in self._log_likelihood(posterior).items()}
         tree["log_likelihood"] = xr.DataTree(dict_to_dataset(pointwise, coords=coords, dims=dims))
         for group, data in (
             ("observed_data", find_observations(self.model)),
@@ -250,6 +249,27 @@ class EvidenceFit:
                 xr.Dataset(gaussian, coords={"rows": names, "columns": names})
             )
         return tree
+
+    def _log_likelihood(self, posterior: dict[str, Array]) -> dict[str, Array]:
+        """Return the log density of each observation given all others, at each draw.
+
+        It is NaN at draws where the solver fails.
+        """
+        if self.hessian is None:
+            return {name: e.posterior.log_predictive[None] for name, e in self.evidences.items()}
+        count = next(iter(posterior.values())).shape[0]
+        points = [{name: x[k] for name, x in posterior.items()} for k in range(count)]
+        result = {}
+        for marginal in marginals_of(self.model):
+            evaluator, at_mode = marginal.evaluator(self.model), self.evidences[marginal.name]
+            a = at_mode.solution.a
+            values = np.full((count, a.size), np.nan)
+            for k, point in enumerate(points):
+                with suppress(DualSolveError):
+                    state = evaluator.state(point, "exact", a, check_input=False)
+                    values[k] = state.evidence.posterior.log_predictive
+            result[marginal.name] = values
+        return result
 
     def __str__(self) -> str:
         values = ", ".join(f"{k} = {_short(v)}" for k, v in self.point.items())

@@ -84,6 +84,11 @@ class Loss(ABC):
             value = getattr(self, name)
             if not _is_symbolic(value):
                 object.__setattr__(self, name, as_parameter(name, value, domain))
+            elif value.type.ndim != 0:
+                raise TypeError(
+                    f"{name} must be a scalar, but the variable has {value.type.ndim} dimensions. "
+                    "Pass one of its elements: all rows share the loss."
+                )
 
     @staticmethod
     @abstractmethod

@@ -1,0 +1,333 @@
+"""The objective against PyMC, NumPy and SciPy, and ascents of functions that are known."""
+
+import numpy as np
+import pymc as pm
+import pytest
+from scipy.optimize import approx_fprime
+
+import pymc_bsvm as bsvm
+from pymc_bsvm.inference import Ending, restart
+from pymc_bsvm.inference.objective import Objective, marginals_of
+from pymc_bsvm.inference.restart import ascend
+from tests.gp import cases
+from tests.inference.conftest import log_evidence, log_prior
+
+pytestmark = pytest.mark.usefixtures("quick")
+
+NAMES = ["ls_log__[0]", "ls_log__[1]", "C_log__", "epsilon_log__"]
+POINTS = np.array([[0.1, 0.4, 1.5, -1.5], [-0.6, 0.9, 0.2, -2.5], [0.8, -0.3, 2.5, -0.7]])
+
+
+@pytest.fixture(scope="module")
+def objective(quick, process):
+    return Objective(process.model, include_prior=True)
+
+
+@pytest.fixture(scope="module")
+def evidence_alone(quick, process):
+    return Objective(process.model, include_prior=False)
+
+
+def arguments(x):
+    return np.exp(x[:2]), float(np.exp(x[2])), float(np.exp(x[3]))
+
+
+def as_point(x):
+    return {"ls_log__": x[:2], "C_log__": x[2], "epsilon_log__": x[3]}
+
+
+# ---- values and gradients -----------------------------------------------------------------------
+
+
+def test_value_and_gradient_are_those_of_pymc(objective, process):
+    logp = process.model.compile_logp(jacobian=False)
+    dlogp = process.model.compile_dlogp(jacobian=False)
+    for x in POINTS:
+        value, gradient = objective(x)
+        assert value == pytest.approx(float(logp(as_point(x))), rel=1e-9)
+        np.testing.assert_allclose(gradient, dlogp(as_point(x)), rtol=1e-6, atol=1e-7)
+
+
+def test_value_is_evidence_and_prior(objective, evidence_alone, data):
+    for x in POINTS:
+        evidence = log_evidence(data, *arguments(x))
+        both, alone = objective(x)[0], evidence_alone(x)[0]
+        assert alone == pytest.approx(evidence, rel=1e-9)
+        assert both == pytest.approx(evidence + log_prior(*arguments(x)), rel=1e-9)
+        assert objective.log_evidence == pytest.approx(evidence, rel=1e-9)
+        assert evidence_alone.log_evidence == pytest.approx(evidence, rel=1e-9)
+
+
+def test_gradient_of_the_evidence_alone(evidence_alone, data):
+    for x in POINTS:
+        differences = [
+            (
+                log_evidence(data, *arguments(x + 1e-5 * e))
+                - log_evidence(data, *arguments(x - 1e-5 * e))
+            )
+            / 2e-5
+            for e in np.eye(4)
+        ]
+        np.testing.assert_allclose(evidence_alone(x)[1], differences, rtol=2e-4, atol=2e-4)
+
+
+def test_potentials_count_as_prior(data):
+    with pm.Model() as model:
+        pm.Potential("shift", pm.math.sum(np.array([1.25])))
+    cases.regression(data.X, data.y, model=model)
+    value, _ = Objective(model, include_prior=True)(POINTS[0])
+    evidence = log_evidence(data, *arguments(POINTS[0]))
+    expected = evidence + log_prior(*arguments(POINTS[0])) + 1.25
+    assert value == pytest.approx(expected, rel=1e-9)
+    alone, _ = Objective(model, include_prior=False)(POINTS[0])
+    assert alone == pytest.approx(evidence, rel=1e-9)
+
+
+def test_a_warm_start_changes_nothing(objective):
+    path = [POINTS[0] + t * (POINTS[1] - POINTS[0]) for t in np.linspace(0.0, 1.0, 6)]
+    cold = []
+    for x in path:
+        objective.forget()
+        assert not np.any(objective._duals[0])
+        cold.append(objective(x))
+    objective.forget()
+    for x, (value, gradient) in zip(path, cold, strict=True):
+        warm = objective(x)
+        assert np.any(objective._duals[0])
+        assert warm[0] == pytest.approx(value, abs=1e-9)
+        np.testing.assert_allclose(warm[1], gradient, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("element", "value"), [(0, -800.0), (2, 800.0), (2, -800.0), (3, -800.0), (3, 800)]
+)
+def test_ends_of_the_scale_have_the_value_minus_infinity(element, value, objective):
+    """Zero and infinity, where a parameter leaves its domain or the prior its support."""
+    before = objective(POINTS[0])
+    far = POINTS[0].copy()
+    far[element] = value
+    with np.errstate(all="ignore"):
+        got, gradient = objective(far)
+    assert got == -np.inf
+    np.testing.assert_array_equal(gradient, np.zeros(4))
+    after = objective(POINTS[0])
+    assert after[0] == pytest.approx(before[0], abs=1e-9)
+    np.testing.assert_allclose(after[1], before[1], rtol=1e-6, atol=1e-7)
+
+
+def test_nan_has_the_value_minus_infinity(objective):
+    before = objective(POINTS[0])[0]
+    with np.errstate(all="ignore"):
+        got, gradient = objective(np.full(4, np.nan))
+    assert got == -np.inf
+    np.testing.assert_array_equal(gradient, np.zeros(4))
+    assert objective(POINTS[0])[0] == pytest.approx(before, abs=1e-9)
+
+
+def test_evaluations_are_counted(objective):
+    before = objective.evaluations
+    for x in POINTS:
+        objective(x)
+    assert objective.evaluations == before + 3
+
+
+# ---- vectors and points -------------------------------------------------------------------------
+
+
+def test_names_vectors_and_points(objective):
+    assert objective.names() == NAMES
+    x = np.array([0.1, -0.2, 1.3, -1.4])
+    np.testing.assert_array_equal(objective.vector(as_point(x)), x)
+    point = objective.point(x)
+    assert list(point) == ["ls", "C", "epsilon"]
+    np.testing.assert_allclose(point["ls"], np.exp(x[:2]), rtol=1e-14)
+    assert point["C"] == pytest.approx(np.exp(1.3), rel=1e-14)
+    assert point["epsilon"] == pytest.approx(np.exp(-1.4), rel=1e-14)
+
+
+def test_vectors_broadcast_and_points_hold_what_is_deterministic(data):
+    with pm.Model() as model:
+        slope = pm.Normal("slope", shape=(2, 1))
+        pm.Deterministic("twice", 2.0 * slope[0, 0])
+    cases.classification(data.X, data.labels, model=model)
+    objective = Objective(model, include_prior=True)
+    assert objective.names() == ["slope[0, 0]", "slope[1, 0]", "ls_log__[0]", "ls_log__[1]"]
+    x = objective.vector({"slope": 0.5, "ls_log__": [0.1, 0.2]})
+    np.testing.assert_array_equal(x, [0.5, 0.5, 0.1, 0.2])
+    point = objective.point(np.array([1.5, -0.5, 0.1, 0.2]))
+    assert set(point) == {"slope", "twice", "ls"}
+    np.testing.assert_array_equal(point["slope"], [[1.5], [-0.5]])
+    assert point["twice"] == 3.0
+    np.testing.assert_allclose(point["ls"], np.exp([0.1, 0.2]))
+
+
+def test_models_that_have_no_objective(data, refuses):
+    with pm.Model() as model:
+        pm.Poisson("count", 3.0)
+    cases.classification(data.X, data.labels, model=model)
+    with refuses(ValueError, "must be continuous", "count"):
+        Objective(model, include_prior=True)
+    with pm.Model() as fixed:
+        gp = bsvm.gp.BTSVC(cov_func=cases.ard_cov([1.0, 2.0]))
+        gp.marginal_likelihood("y", data.X, data.labels)
+    with refuses(ValueError, "must be continuous", "none"):
+        Objective(fixed, include_prior=True)
+    with pm.Model() as other:
+        pm.Normal("z", pm.Normal("mu"), observed=[1.0, 2.0])
+    with refuses(ValueError, "'z'", "none is a Laplace evidence"):
+        marginals_of(other)
+
+
+# ---- ascents ------------------------------------------------------------------------------------
+
+
+class Function:
+    """A function with its gradient in the place of an objective."""
+
+    def __init__(self, value, gradient=None, interrupt_at=None):
+        self.value = value
+        self.gradient = gradient or (lambda x: approx_fprime(x, value, 1e-7))
+        self.evaluations, self.forgotten, self.interrupt_at = 0, 0, interrupt_at
+        self.log_evidence, self.seen = -np.inf, []
+
+    def __call__(self, x):
+        if self.evaluations == self.interrupt_at:
+            raise KeyboardInterrupt
+        self.evaluations += 1
+        value = float(self.value(x))
+        self.seen.append((value, x.copy()))
+        self.log_evidence = value + 7.0
+        if not np.isfinite(value):
+            return -np.inf, np.zeros_like(x)
+        return value, np.asarray(self.gradient(x), dtype=float)
+
+    def forget(self):
+        self.forgotten += 1
+
+
+def bowl(x):
+    return 2.0 - (x[0] - 1.0) ** 2 - 10.0 * (x[1] + 2.0) ** 2
+
+
+def slope_of_bowl(x):
+    return np.array([-2.0 * (x[0] - 1.0), -20.0 * (x[1] + 2.0)])
+
+
+def banana(x):
+    return -((1.0 - x[0]) ** 2) - 100.0 * (x[1] - x[0] ** 2) ** 2
+
+
+def slope_of_banana(x):
+    inner = x[1] - x[0] ** 2
+    return np.array([2.0 * (1.0 - x[0]) + 400.0 * x[0] * inner, -200.0 * inner])
+
+
+def test_ascent_converges():
+    f, reported = Function(bowl, slope_of_bowl), []
+    run = ascend(f, np.array([4.0, 3.0]), "here", gtol=1e-5, callback=reported.append)
+    assert run.ending is Ending.CONVERGED
+    np.testing.assert_allclose(run.end, [1.0, -2.0], atol=1e-5)
+    np.testing.assert_array_equal(run.start, [4.0, 3.0])
+    assert run.label == "here"
+    assert run.objective == pytest.approx(2.0, abs=1e-9)
+    assert run.log_evidence == run.objective + 7.0
+    assert run.gradient == np.abs(slope_of_bowl(run.end)).max() <= 1e-5
+    assert run.evaluations == f.evaluations == len(reported)
+    assert f.forgotten == 1
+    assert 0.0 < run.seconds < 60.0
+    assert reported[0] == bowl([4.0, 3.0])
+    assert np.all(np.diff(reported) >= 0.0)
+
+
+def test_start_at_the_mode():
+    f = Function(bowl, slope_of_bowl)
+    run = ascend(f, np.array([1.0, -2.0]))
+    assert run.ending is Ending.CONVERGED
+    assert run.gradient == 0.0
+    assert run.evaluations <= 2
+
+
+def test_largest_number_of_iterations():
+    start = np.array([-1.2, 1.0])
+    full = ascend(Function(banana, slope_of_banana), start, gtol=1e-6)
+    assert full.ending is Ending.CONVERGED
+    np.testing.assert_allclose(full.end, 1.0, atol=1e-4)
+    run = ascend(Function(banana, slope_of_banana), start, gtol=1e-6, maxiter=5)
+    assert run.ending is Ending.MAX_ITER
+    assert banana(start) < run.objective < -1e-3
+    assert run.evaluations < full.evaluations
+    assert run.gradient > 1e-6
+
+
+def test_a_jump_is_reported_as_such():
+    """The gradient points across a step down that it does not know."""
+
+    def value(x):
+        return -((x[0] - 3.0) ** 2) - 10.0 * (x[0] > 1.0)
+
+    run = ascend(Function(value, lambda x: -2.0 * (x - 3.0)), np.array([0.0]))
+    assert run.ending is Ending.STALLED
+    assert "smooth" in run.ending.value
+    assert 0.0 < run.end[0] <= 1.0
+    assert run.gradient == pytest.approx(2.0 * (3.0 - run.end[0]))
+    assert -9.0 < run.objective == value(run.end) <= -4.0
+
+
+def test_a_line_search_that_broke_off_is_begun_again(monkeypatch):
+    """Where each search is cut short, the next starts from the best point, four times."""
+    starts, minimize = [], restart.minimize
+
+    def short(function, x, options, **kwargs):
+        starts.append(x.copy())
+        return minimize(function, x, options={**options, "maxiter": 2}, **kwargs)
+
+    monkeypatch.setattr(restart, "minimize", short)
+    f = Function(banana, slope_of_banana)
+    run = ascend(f, np.array([-1.2, 1.0]))
+    assert run.ending is not Ending.CONVERGED
+    assert run.gradient > 1e-2
+    heights = [banana(x) for x in (*starts, run.end)]
+    assert len(starts) == 4
+    assert np.all(np.diff(heights) > 0.0)
+    assert run.objective == max(value for value, _ in f.seen)
+
+
+def test_a_wall_is_not_crossed():
+    """Beyond it the value is -inf, and the mode is next to it."""
+
+    def value(x):
+        return -50.0 * (x[0] - 1.0) ** 2 if x[0] > 0.97 else -np.inf
+
+    f = Function(value, lambda x: -100.0 * (x - 1.0))
+    run = ascend(f, np.array([1.4]))
+    assert any(value == -np.inf for value, _ in f.seen)
+    assert run.ending is Ending.CONVERGED
+    assert run.end[0] == pytest.approx(1.0, abs=1e-4)
+
+
+def test_a_start_that_is_not_finite():
+    f = Function(lambda x: -np.inf, lambda x: x)
+    run = ascend(f, np.array([1.0, 2.0]))
+    assert run.ending is Ending.FAILED
+    assert run.objective == run.log_evidence == -np.inf
+    assert run.evaluations == 1
+    np.testing.assert_array_equal(run.end, [1.0, 2.0])
+
+
+@pytest.mark.parametrize("after", [1, 2, 9])
+def test_an_interruption_keeps_the_best_point(after):
+    f = Function(banana, slope_of_banana, interrupt_at=after)
+    run = ascend(f, np.array([-1.2, 1.0]))
+    value, x = max(f.seen, key=lambda pair: pair[0])
+    assert run.ending is Ending.INTERRUPTED
+    assert run.evaluations == after
+    assert run.objective == value
+    assert run.log_evidence == value + 7.0
+    np.testing.assert_array_equal(run.end, x)
+    assert run.gradient == np.abs(slope_of_banana(x)).max()
+
+
+def test_every_ending_is_a_sentence():
+    for ending in Ending:
+        assert ending.value.endswith(".")
+        assert ending.value[0].isupper()
