@@ -12,10 +12,10 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pymc_bsvm import datasets, evidence, gp, losses, solvers
+    from pymc_bsvm import datasets, evidence, gp, inference, losses, reporting, solvers
     from pymc_bsvm.distributions import SILF, EpsilonInsensitive, Trigonometric
     from pymc_bsvm.evidence import laplace_evidence
-    from pymc_bsvm.inference import compare_evidence, fit_evidence
+    from pymc_bsvm.inference import compare_evidence, compare_posteriors, fit_evidence
     from pymc_bsvm.solvers import solve_dual
 
 __version__ = version("pymc-bsvm")
@@ -24,12 +24,15 @@ __all__ = [
     "EpsilonInsensitive",
     "Trigonometric",
     "compare_evidence",
+    "compare_posteriors",
     "datasets",
     "evidence",
     "fit_evidence",
     "gp",
+    "inference",
     "laplace_evidence",
     "losses",
+    "reporting",
     "solve_dual",
     "solvers",
 ]
@@ -41,6 +44,9 @@ _MODULES = {
     "datasets": "",
     "evidence": "",
     "compare_evidence": "inference",
+    "compare_posteriors": "inference",
+    "inference": "",
+    "reporting": "",
     "fit_evidence": "inference",
     "gp": "",
     "laplace_evidence": "evidence",

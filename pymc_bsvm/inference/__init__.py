@@ -1,17 +1,30 @@
 """Inference on the hyperparameters: by evidence, by NUTS, and how far apart the two are."""
 
+from pymc_bsvm.inference.annealing import AnnealedEvidence, annealed_evidence
 from pymc_bsvm.inference.committee import Committee
 from pymc_bsvm.inference.comparison import compare_evidence
 from pymc_bsvm.inference.fit import fit_evidence
+from pymc_bsvm.inference.latent import latent_model
+from pymc_bsvm.inference.posteriors import PosteriorComparison, compare_posteriors
 from pymc_bsvm.inference.restart import Ending, Restart
 from pymc_bsvm.inference.result import EvidenceFit, Hessian
+from pymc_bsvm.inference.verdict import Reweighted, Verdict, reweight, verdict
 
 __all__ = [
+    "AnnealedEvidence",
     "Committee",
     "Ending",
     "EvidenceFit",
     "Hessian",
+    "PosteriorComparison",
     "Restart",
+    "Reweighted",
+    "Verdict",
+    "annealed_evidence",
     "compare_evidence",
+    "compare_posteriors",
     "fit_evidence",
+    "latent_model",
+    "reweight",
+    "verdict",
 ]

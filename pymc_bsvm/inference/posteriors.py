@@ -204,12 +204,13 @@ def _posterior_of(fit: EvidenceFit, draws: int, random_seed: Any) -> xr.DataTree
     else:
         values = fit.draws(draws, random_seed)
     coords, dims = coords_and_dims_for_inferencedata(fit.model)
-    return az.from_dict(
+    tree: xr.DataTree = az.from_dict(
         {"posterior": {name: value[None] for name, value in values.items()}},
         coords=coords,
         dims=dims,
         attrs={"posterior": {"inference_method": "evidence"}},
     )
+    return tree
 
 
 def _common_names(

@@ -143,8 +143,8 @@ def test_losses(loss, error, message, data):
     ("change", "message"),
     [
         ({"curvature": "rough"}, r"curvature must be 'smooth' or 'exact', but it is 'rough'"),
-        ({"jitter": -1e-6}, r"jitter must be at least 0, but it is -1e-06\. Leave it at 0"),
-        ({"jitter": np.nan}, r"jitter must be at least 0, but it is nan"),
+        ({"jitter": -1e-6}, r"jitter must satisfy 0 <= jitter, but it is -1e-06\."),
+        ({"jitter": np.nan}, r"jitter must satisfy 0 <= jitter"),
         ({"C": -1.0}, r"C must satisfy 0 < C, but .*-1\.0\. Pass"),
         ({"epsilon": 0.0}, r"epsilon must satisfy 0 < epsilon, but .*0\.0\. Pass"),
         ({"beta": 1.2}, r"beta must satisfy 0 < beta <= 1, but .*1\.2\. Pass"),
