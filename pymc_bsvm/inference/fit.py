@@ -258,8 +258,8 @@ def _hessian(objective: Objective, x: Array) -> Hessian | None:
     if not spread.min() > _FLAT:
         flat = objective.names()[int(np.abs(directions[:, 0]).argmax())]
         _LOGGER.warning(
-            "fit_evidence: the objective has no curvature along %s at the mode, so that no "
-            "Gaussian fits around it. A prior would give it one.",
+            "fit_evidence: the objective has no curvature along %s at the mode: it is flat there, "
+            "or ripples with single rows. No Gaussian fits around it; sample instead.",
             flat,
         )
         return None

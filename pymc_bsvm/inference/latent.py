@@ -101,9 +101,9 @@ def latent_model(
 
         with model:
             evidence = pm.sample()  # latent values integrated out by Laplace's method
-        with bsvm.latent_model(model):
+        with bsvm.inference.latent_model(model):
             latent = pm.sample()
-        with bsvm.latent_model(model, new={"y_new": X_new}):
+        with bsvm.inference.latent_model(model, new={"y_new": X_new}):
             pm.sample_posterior_predictive(
                 latent, var_names=["f_y_new", "y_new"], predictions=True, extend_inferencedata=True
             )
