@@ -88,10 +88,10 @@ class BSVR(LaplaceProcess):
         loss = losses.SILF(C, epsilon, beta)
         return self._register(name, X, y, loss, curvature, jitter, **kwargs)
 
-    _loss_keys = ("C", "epsilon", "beta")
+    _loss_keys = ("C", "epsilon", "beta", "loss")
 
     def _loss_of(self, given: dict[str, Any]) -> Any:
-        """Read the loss off its parameters; beta has its default."""
+        """Read the loss off its parameters, of which beta has a default."""
         if "C" in given and "epsilon" in given:
             return losses.SILF(given["C"], given["epsilon"], given.get("beta", 0.3))
-        return None
+        return super()._loss_of(given)

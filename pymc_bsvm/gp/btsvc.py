@@ -81,8 +81,8 @@ class BTSVC(LaplaceProcess):
         loss = losses.Trigonometric(delta)
         return self._register(name, X, y, loss, curvature, jitter, **kwargs)
 
-    _loss_keys = ("delta",)
+    _loss_keys = ("delta", "loss")
 
     def _loss_of(self, given: dict[str, Any]) -> Any:
         """Read the loss off delta, which has its default."""
-        return losses.Trigonometric(given.get("delta", 1.0))
+        return super()._loss_of(given) or losses.Trigonometric(given.get("delta", 1.0))

@@ -288,7 +288,8 @@ def test_processes(fit, process, quick_processes):
 
 def test_dask(fit, process, quick_processes):
     """Two worker processes of a real cluster; both have done a share."""
-    distributed = pytest.importorskip("distributed")
+    import distributed
+
     settings = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
 
     def work(dask_worker):

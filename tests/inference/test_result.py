@@ -305,7 +305,6 @@ def test_arviz_cross_validates_and_compares(narrow):
 
 
 def test_netcdf(narrow, tmp_path):
-    pytest.importorskip("h5netcdf")  # an optional part of ArviZ
     tree = narrow.to_datatree(20, random_seed=8)
     tree.to_netcdf(tmp_path / "fit.nc")
     back = az.from_netcdf(tmp_path / "fit.nc")
