@@ -132,7 +132,7 @@ class Convolution:
 
         def energy(x: Array, side: Array, edge: Array, blur: Array) -> Array:
             share = log_ndtr(side * ((x - edge) / blur))
-            return self.loss.value(scale * x, 0.0) - share
+            return np.asarray(self.loss.value(scale * x, 0.0) - share)
 
         def slope(x: Array, side: Array, edge: Array, blur: Array) -> Array:
             hazard = 1.0 / mills_ratio(-side * ((x - edge) / blur))
