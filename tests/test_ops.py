@@ -15,7 +15,7 @@ from pytensor.gradient import verify_grad
 
 from pymc_bsvm import losses, solve_dual, symbolic
 from pymc_bsvm.ops import DualSolve, FreeSolve, ImplicitDual, LogDet, SupportRows
-from pymc_bsvm.ops.log_det import LogDetGradient
+from pymc_bsvm.ops.log_det import LogDetGradient, log_det, log_det_gradient
 from pymc_bsvm.solvers import kernel
 
 LOSSES = [
@@ -533,3 +533,16 @@ def test_samplers_agree_with_a_grid(problem, sampler):
         draws = np.log(trace.posterior[name])
         error = float(draws.std()) / np.sqrt(float(az.ess(draws)))
         assert abs(float(draws.mean()) - expected) < 5 * error
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1e-3, 1.0, 1e3])
+def test_log_det_is_precise_whatever_the_data_say(scale):
+    """The derivative for W, the posterior variance, where W K is tiny and where it is large."""
+    X = np.linspace(-3.0, 3.0, 60)
+    K = scale * (np.exp(-0.5 * (X[:, None] - X) ** 2) + 0.1 * np.eye(60))
+    W = np.geomspace(1e-3, 1e2, 60)
+    _, L = log_det(K, W)
+    R, q = log_det_gradient(K, W, L)
+    inverse = np.linalg.inv(np.eye(60) + K * W)  # (I + K W)⁻¹
+    np.testing.assert_allclose(q, np.diag(inverse @ K), rtol=1e-11)
+    np.testing.assert_allclose(R, W[:, None] * inverse, rtol=1e-9, atol=1e-11 * np.abs(R).max())

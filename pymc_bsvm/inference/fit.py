@@ -66,7 +66,7 @@ def fit_evidence(
         Seed of the other starts.
     n_jobs : int, default 1
         Number of parallel runs, through joblib: ``joblib.parallel_config`` chooses processes,
-        threads, or a Dask or Ray cluster. The result does not depend on it.
+        threads, or a Dask cluster. The result does not depend on it.
     progressbar : bool, default True
         Show the progress.
     gtol : float, default 1e-2

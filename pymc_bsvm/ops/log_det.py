@@ -113,16 +113,16 @@ def log_det_gradient(K, W, cholesky):
         for j in range(i):
             R[j, i] = R[i, j]
     for i in range(n):
-        information = W[i] * K[i, i]
-        if information > 1e-4:
+        if W[i] * K[i, i] > 1.0:
             q[i] = (1.0 - R[i, i]) / W[i]
-        else:  # where the first form cancels, K_ii - k'R k
-            q[i] = K[i, i]
+        elif W[i] > 0.0:  # 1 - B⁻¹ = W½ K W½ B⁻¹, where the difference cancels
+            q[i] = K[i, i] * R[i, i]
             for j in range(n):
-                row = 0.0
-                for k in range(n):
-                    row += R[j, k] * root[k] * K[i, k]
-                q[i] -= root[j] * K[i, j] * row
+                if j != i:
+                    q[i] += K[i, j] * root[j] * (R[j, i] / root[i])
+        else:  # K_ii - k'R k
+            half = root * K[i]
+            q[i] = K[i, i] - (half * (R @ half)).sum()
     for i in range(n):
         for j in range(n):
             R[i, j] *= root[i] * root[j]
