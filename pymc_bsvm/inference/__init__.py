@@ -4,10 +4,11 @@ from pymc_bsvm.inference.annealing import AnnealedEvidence, annealed_evidence
 from pymc_bsvm.inference.committee import Committee
 from pymc_bsvm.inference.comparison import compare_evidence
 from pymc_bsvm.inference.fit import fit_evidence
+from pymc_bsvm.inference.hessian import Hessian
 from pymc_bsvm.inference.latent import latent_model
 from pymc_bsvm.inference.posteriors import PosteriorComparison, compare_posteriors
 from pymc_bsvm.inference.restart import Ending, Restart
-from pymc_bsvm.inference.result import EvidenceFit, Hessian
+from pymc_bsvm.inference.result import EvidenceFit
 from pymc_bsvm.inference.verdict import Reweighted, Verdict, reweight, verdict
 
 __all__ = [

@@ -16,9 +16,10 @@ from pymc.model.core import Model, modelcontext
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from pymc_bsvm._validation import as_parameter, positive
+from pymc_bsvm.inference.hessian import Hessian, nearest_gaussian
 from pymc_bsvm.inference.objective import Marginal, Objective, marginals_of
 from pymc_bsvm.inference.restart import Ending, Restart, ascend
-from pymc_bsvm.inference.result import EvidenceFit, Hessian
+from pymc_bsvm.inference.result import EvidenceFit
 from pymc_bsvm.losses.base import Array
 
 __all__ = ["fit_evidence"]
@@ -27,9 +28,6 @@ _LOGGER = logging.getLogger("pymc_bsvm")
 _INTERRUPTED = "fit_evidence: interrupted in start %d of %d; what was finished is kept."
 _COMPILING = threading.Lock()  # PyTensor does not compile in two threads at once
 _PAPER_STARTS = {"C": 1.0, "epsilon": 0.05}  # section 4.4 of [Chu03]_
-_FLAT = 0.01  # nats per squared unit: a standard deviation of ten on the unconstrained space
-# Central differences of the gradient reach over the ripples that single rows leave on an evidence.
-_STEP = 0.1  # on the unconstrained space
 
 
 def fit_evidence(
@@ -75,8 +73,9 @@ def fit_evidence(
     maxiter : int, default 500
         Largest number of iterations of each start.
     hessian : bool, default False
-        Find the Hessian at the mode by differences of the gradient, so that the fit has standard
-        deviations and draws.
+        Find the Gaussian nearest to the posterior of the hyperparameters around the mode, so that
+        the fit has standard deviations and draws. It costs some hundred evaluations; see
+        `pymc_bsvm.inference.hessian.nearest_gaussian`.
 
     Returns
     -------
@@ -111,20 +110,25 @@ def fit_evidence(
     objective = Objective(model, include_prior)
     starts = _starts(model, objective, marginals, int(restarts), start, random_seed)
     options = {"gtol": gtol, "maxiter": int(maxiter)}
-    with _progress(progressbar, len(starts)) as report:
+    with _progress(progressbar) as bar:
+        report = _reporter(bar, len(starts))
         if effective_n_jobs(n_jobs) == 1 or len(starts) == 1:
             runs = _run(objective, starts, options, report)
         else:
             runs = _run_parallel(model, include_prior, starts, options, n_jobs, report)
-    runs.sort(key=lambda run: -run.objective)
-    best = runs[0]
-    if not np.isfinite(best.objective):
-        raise ValueError(
-            f"The objective is not finite at any of the {len(runs)} starts. "
-            "Pass start=...; gp.evidence(point) says what is wrong at a point."
-        )
-    if best.ending is not Ending.CONVERGED:
-        _LOGGER.warning("fit_evidence: %s", best.ending.value)
+        runs.sort(key=lambda run: -run.objective)
+        best = runs[0]
+        if not np.isfinite(best.objective):
+            raise ValueError(
+                f"The objective is not finite at any of the {len(runs)} starts. "
+                "Pass start=...; gp.evidence(point) says what is wrong at a point."
+            )
+        if best.ending is not Ending.CONVERGED:
+            _LOGGER.warning("fit_evidence: %s", best.ending.value)
+        gaussian = None
+        if hessian:
+            task = bar.add_task("Error bars", total=None)
+            gaussian = _error_bars(objective, best.end, lambda: bar.advance(task))
     point = objective.point(best.end)
     evidences = {
         marginal.name: marginal.evaluator(model)
@@ -139,7 +143,7 @@ def fit_evidence(
         include_prior=include_prior,
         evidences=evidences,
         runs=runs,
-        hessian=_hessian_unless_interrupted(objective, best.end) if hessian else None,
+        hessian=gaussian,
         model=model,
         _objective=objective,
     )
@@ -247,59 +251,33 @@ def _starts(
     return starts
 
 
-def _hessian(objective: Objective, x: Array) -> Hessian | None:
-    """Return the Gaussian around a mode, or None with a warning if it is no maximum."""
-    columns = []
-    for k in range(x.size):
-        step = _STEP * np.eye(x.size)[k]
-        columns.append((objective(x + step)[1] - objective(x - step)[1]) / (2.0 * _STEP))
-    precision = -0.5 * (np.array(columns) + np.array(columns).T)
-    spread, directions = np.linalg.eigh(precision)
-    if not spread.min() > _FLAT:
-        flat = objective.names()[int(np.abs(directions[:, 0]).argmax())]
-        _LOGGER.warning(
-            "fit_evidence: the objective has no curvature along %s at the mode: it is flat there, "
-            "or ripples with single rows. No Gaussian fits around it; sample instead.",
-            flat,
-        )
-        return None
-    return Hessian(objective.names(), x, np.linalg.inv(precision))
-
-
-def _hessian_unless_interrupted(objective: Objective, x: Array) -> Hessian | None:
-    """Return `_hessian`; an interruption does not take the fit along."""
+def _error_bars(objective: Objective, x: Array, callback: Callable[[], object]) -> Hessian | None:
+    """Return the Gaussian near a mode; an interruption does not take the fit along."""
     try:
-        return _hessian(objective, x)
+        return nearest_gaussian(objective.density, x, objective.names(), callback)
     except KeyboardInterrupt:
         _LOGGER.warning("fit_evidence: interrupted at the Hessian; the fit is kept without it.")
         return None
 
 
-class _progress:
-    """A progress bar as a context; it reports finished starts and the best objective."""
+def _progress(show: bool) -> Progress:
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        disable=not show,
+    )
 
-    def __init__(self, show: bool, total: int) -> None:
-        self._bar = Progress(
-            TextColumn("{task.description}"),
-            BarColumn(),
-            MofNCompleteColumn(),
-            TimeElapsedColumn(),
-            disable=not show,
-            transient=False,
-        )
-        self._total = total
 
-    def __enter__(self) -> Callable[[int, float], object]:
-        self._bar.start()
-        task = self._bar.add_task("Evidence", total=self._total)
-        best = -np.inf
+def _reporter(bar: Progress, total: int) -> Callable[[int, float], object]:
+    """Return a function that reports finished starts and the best objective."""
+    task = bar.add_task("Evidence", total=total)
+    best = -np.inf
 
-        def report(done: int, value: float) -> None:
-            nonlocal best
-            best = max(best, value)
-            self._bar.update(task, advance=done, description=f"Evidence, best {best:.3f}")
+    def report(done: int, value: float) -> None:
+        nonlocal best
+        best = max(best, value)
+        bar.update(task, advance=done, description=f"Evidence, best {best:.3f}")
 
-        return report
-
-    def __exit__(self, *_: object) -> None:
-        self._bar.stop()
+    return report

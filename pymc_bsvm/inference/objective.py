@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -82,6 +83,7 @@ class Objective:
 
     def __init__(self, model: Model, include_prior: bool) -> None:
         self.model = model
+        self._include_prior = include_prior
         self.values = list(model.continuous_value_vars)
         discrete = [value.name for value in model.discrete_value_vars]
         if discrete or not self.values:
@@ -134,6 +136,29 @@ class Objective:
         if not (np.isfinite(total) and np.isfinite(slope).all()):
             return -np.inf, np.zeros_like(x)
         return float(total), slope
+
+    def density(self, x: Array) -> tuple[float, Array]:
+        """Return the log density on the unconstrained space and its gradient.
+
+        With the prior it includes the log Jacobian determinant of the transforms, as the densities
+        that PyMC samples do.
+        """
+        value, gradient = self(x)
+        if not self._include_prior:
+            return value, gradient
+        log_jacobian, *parts = self._log_jacobian(*self._split(x))
+        return value + float(log_jacobian), gradient + np.concatenate([np.ravel(g) for g in parts])
+
+    @cached_property
+    def _log_jacobian(self) -> Any:
+        """The log Jacobian determinant of the transforms and its gradient, compiled."""
+        free = self.model.free_RVs
+        with_it, without = (self.model.logp(vars=free, jacobian=flag) for flag in (True, False))
+        difference = with_it - without
+        gradient = pytensor.grad(difference, self.values, disconnected_inputs="ignore")
+        return pytensor.function(
+            self.values, [difference, *gradient], mode=_MODE, on_unused_input="ignore"
+        )
 
     def forget(self) -> None:
         """Start the next dual from zero."""

@@ -21,6 +21,7 @@ from pymc.model.core import Model
 
 from pymc_bsvm.evidence.laplace import LaplaceEvidence
 from pymc_bsvm.inference.committee import Committee
+from pymc_bsvm.inference.hessian import Hessian
 from pymc_bsvm.inference.objective import Objective, marginals_of
 from pymc_bsvm.inference.restart import Ending, Restart
 from pymc_bsvm.losses.base import Array
@@ -29,21 +30,10 @@ from pymc_bsvm.solvers import DualSolution, DualSolveError
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["EvidenceFit", "Hessian"]
+__all__ = ["EvidenceFit"]
 
 _SAME_MODE = 1e-2  # nats; modes of the same height and ...
 _SAME_PLACE = 0.05  # ... this near on the unconstrained space are one
-
-
-@dataclass(frozen=True)
-class Hessian:
-    """The Gaussian around the mode of the hyperparameters, on the unconstrained space."""
-
-    names: list[str]
-    mean: Array
-    """Mode, of shape (k,)."""
-    covariance: Array
-    """Inverse of the negative Hessian of the objective, of shape (k, k)."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +116,7 @@ class EvidenceFit:
         return Committee(points, weights / weights.sum())
 
     def draws(self, draws: int = 1000, random_seed: Any = None) -> dict[str, Array]:
-        """Draw hyperparameters from the Gaussian around the mode.
+        """Draw hyperparameters from the Gaussian near the mode.
 
         Parameters
         ----------
@@ -161,7 +151,7 @@ class EvidenceFit:
         -------
         DataFrame
             One row for each element of each variable; ``sd`` comes from 1000 draws of the Gaussian
-            around the mode.
+            near the mode.
         """
         import pandas as pd
 

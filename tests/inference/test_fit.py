@@ -480,33 +480,45 @@ def test_progress(process, capsys):
 # ---- the Gaussian around the mode ---------------------------------------------------------------
 
 
-def second_differences(function, x, step):
-    k = x.size
-    E, H = step * np.eye(k), np.empty((k, k))
-    for i in range(k):
-        for j in range(k):
-            ends = [s * t * function(x + s * E[i] + t * E[j]) for s in (1, -1) for t in (1, -1)]
-            H[i, j] = sum(ends) / (4.0 * step**2)
-    return H
+def moments(log_density, centre):
+    """Return mean and covariance of a density of two variables, by a grid."""
+    u = np.stack(np.meshgrid(*(c + np.linspace(-2.0, 2.0, 61) for c in centre)), -1).reshape(-1, 2)
+    values = np.array([log_density(point) for point in u])
+    weights = np.exp(values - values.max())
+    weights /= weights.sum()
+    mean = weights @ u
+    return mean, (weights[:, None] * (u - mean)).T @ (u - mean)
 
 
-def test_hessian():
-    fit = fit_evidence(gaussian().model, hessian=True, **QUIET)
+@pytest.mark.parametrize("include_prior", [True, False])
+def test_hessian(include_prior):
+    """The Gaussian has the moments of the posterior, Jacobian and all, where that is round."""
+    fit = fit_evidence(gaussian().model, hessian=True, include_prior=include_prior, **QUIET)
 
-    def function(u):
-        return log_evidence_of_gaussian(u) + log_prior_of_two(u)
+    def log_density(u):  # of the logarithms of the hyperparameters
+        return log_evidence_of_gaussian(u) + (log_prior_of_two(u) + u.sum()) * include_prior
 
-    expected = np.linalg.inv(-second_differences(function, fit.best.end, 5e-4))
+    mean, covariance = moments(log_density, fit.best.end)
+    spread = np.sqrt(np.diag(covariance))
     assert fit.hessian.names == ["ls_log__", "sigma_log__"]
-    np.testing.assert_array_equal(fit.hessian.mean, fit.best.end)
-    np.testing.assert_allclose(fit.hessian.covariance, expected, rtol=0.06, atol=5e-4)
+    np.testing.assert_allclose(fit.hessian.mean, mean, atol=0.05 * spread.min())
+    np.testing.assert_allclose(np.sqrt(np.diag(fit.hessian.covariance)), spread, rtol=0.08)
+    assert fit.hessian.covariance[0, 1] == pytest.approx(covariance[0, 1], abs=0.05 * spread.prod())
     np.testing.assert_allclose(fit.hessian.covariance, fit.hessian.covariance.T, rtol=1e-10)
 
 
-def test_hessian_without_the_prior():
-    fit = fit_evidence(gaussian().model, hessian=True, include_prior=False, **QUIET)
-    expected = np.linalg.inv(-second_differences(log_evidence_of_gaussian, fit.best.end, 5e-4))
-    np.testing.assert_allclose(fit.hessian.covariance, expected, rtol=0.06, atol=5e-4)
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_hessian_of_a_sparse_loss(seed):
+    """It reaches over the ripples of the evidence, at whose mode the curvature means little."""
+    fit = fit_evidence(two_parameters().model, restarts=3, random_seed=seed, hessian=True, **QUIET)
+
+    def log_density(u):
+        return log_evidence_of_two(u) + log_prior_of_two(u) + u.sum()
+
+    mean, covariance = moments(log_density, fit.hessian.mean)
+    spread = np.sqrt(np.diag(covariance))
+    np.testing.assert_allclose(fit.hessian.mean, mean, atol=0.25 * spread.min())
+    np.testing.assert_allclose(np.sqrt(np.diag(fit.hessian.covariance)), spread, rtol=0.2)
 
 
 def test_a_flat_direction_has_no_gaussian(caplog, data):
@@ -517,41 +529,52 @@ def test_a_flat_direction_has_no_gaussian(caplog, data):
     assert fit.hessian is None
     assert fit.converged
     [message] = warnings_in(caplog)
-    assert "no curvature along unused" in message
+    assert "along unused" in message
     caplog.clear()
     fit = fit_evidence(model, include_prior=True, hessian=True, **QUIET)
     assert warnings_in(caplog) == []
     at = fit.hessian.names.index("unused")
-    assert fit.hessian.covariance[at, at] == pytest.approx(1.0, rel=1e-6)
+    assert fit.hessian.covariance[at, at] == pytest.approx(1.0, rel=0.1)
 
 
 # ---- the papers' procedure ----------------------------------------------------------------------
 
 
-BIAS = "epsilon is 0.06 for a truth of 0.1; fitted to the noise itself it is 0.08"
+TRUTH = losses.SILF(10.0, 0.1, 0.3)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "beta", [0.3, pytest.param(0.1, marks=pytest.mark.xfail(reason=BIAS, raises=AssertionError))]
-)
-def test_sinc(beta):
-    """Table 4.3 of [Chu03]_; the sample's own noise has 0.968 of the variance of its law."""
-    X, y = sinc(1000, random_state=1)
-    X_new, y_new = sinc(50_000, random_state=201)
+def sinc_fit(seed, beta):
+    """Return the fitted loss and the squared error on test data beside that of the truth.
+
+    The loss comes with the variance of the noise in the sample.
+    """
+    X, y = sinc(1000, random_state=seed)
+    X_new, y_new = sinc(50_000, random_state=200 + seed)
     with pm.Model() as model:
         ls, C = pm.LogNormal("ls", 0.0, 1.0), pm.LogNormal("C", 2.0, 1.0)
         epsilon = pm.HalfNormal("epsilon", 0.3)
         cov = y.var() * pm.gp.cov.ExpQuad(1, ls=ls) + pm.gp.cov.Constant(100.0)
         gp = bsvm.gp.BSVR(cov_func=cov)
         gp.marginal_likelihood("y", X, y, C=C, epsilon=epsilon, beta=beta)
-    with pytensor.config.change_flags(mode="Mode"):
-        fit = fit_evidence(model, include_prior=False, **QUIET)
+    fit = fit_evidence(model, restarts=3, random_seed=1, include_prior=False, **QUIET)
     assert fit.converged
-    C, epsilon = float(fit.point["C"]), float(fit.point["epsilon"])
     mean, _ = gp.predict(X_new, fit.point, diag=True, model=model)
-    truth = losses.SILF(10.0, 0.1, 0.3).variance()
-    assert pytest.approx(10.0, rel=0.15) == C
-    assert losses.SILF(C, epsilon, beta).variance() == pytest.approx(truth, rel=0.05)
-    assert np.mean((y_new - mean) ** 2) == pytest.approx(truth, rel=0.025)
-    assert epsilon == pytest.approx(0.1, rel=0.15)
+    loss = losses.SILF(float(fit.point["C"]), float(fit.point["epsilon"]), beta)
+    noise, noise_new = y - np.sinc(X[:, 0] / np.pi), y_new - np.sinc(X_new[:, 0] / np.pi)
+    return loss, noise.var(), np.mean((y_new - mean) ** 2), np.mean(noise_new**2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("beta", [0.3, 0.1])
+def test_sinc(beta):
+    """Table 4.3 of [Chu03]_ on three data sets; the noise has beta = 0.3 in both halves of it.
+
+    The table compares the variance of the noise with that in the sample. C and epsilon scatter by
+    3 and 13 percent from sample to sample, so that their means are held to the truth.
+    """
+    fits = [sinc_fit(seed, beta) for seed in (1, 2, 3)]
+    for loss, sample_variance, error, floor in fits:
+        assert loss.variance() == pytest.approx(sample_variance, rel=0.05)
+        assert floor <= error <= 1.02 * floor
+    assert np.mean([loss.C for loss, *_ in fits]) == pytest.approx(TRUTH.C, rel=0.15)
+    assert np.mean([loss.epsilon for loss, *_ in fits]) == pytest.approx(TRUTH.epsilon, rel=0.15)

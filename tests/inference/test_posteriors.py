@@ -9,8 +9,9 @@ import pytest
 import xarray as xr
 from scipy import stats
 
+from pymc_bsvm.inference.hessian import Hessian
 from pymc_bsvm.inference.posteriors import compare_posteriors
-from pymc_bsvm.inference.result import EvidenceFit, Hessian
+from pymc_bsvm.inference.result import EvidenceFit
 
 DRAWS = 2000
 

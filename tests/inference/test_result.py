@@ -145,7 +145,7 @@ def test_draws(narrow):
     assert logs.shape == (2, 4000)
     covariance = narrow.hessian.covariance
     sd = np.sqrt(np.diag(covariance))
-    assert np.all(np.abs(logs.mean(axis=1) - narrow.best.end) < 4.0 * sd / np.sqrt(4000))
+    assert np.all(np.abs(logs.mean(axis=1) - narrow.hessian.mean) < 4.0 * sd / np.sqrt(4000))
     np.testing.assert_allclose(np.cov(logs), covariance, atol=0.1 * sd.max() ** 2)
     np.testing.assert_allclose(np.diag(np.cov(logs)), sd**2, rtol=0.1)
     again = narrow.draws(4000, random_seed=3)
@@ -165,7 +165,7 @@ def test_summary(narrow, mode_only):
     for k, name in enumerate(["ls", "sigma"]):
         assert table.loc[name, "mode"] == narrow.point[name]
         s2 = narrow.hessian.covariance[k, k]  # the moments of a log-normal variable
-        sd = np.exp(narrow.best.end[k] + 0.5 * s2) * np.sqrt(np.expm1(s2))
+        sd = np.exp(narrow.hessian.mean[k] + 0.5 * s2) * np.sqrt(np.expm1(s2))
         assert table.loc[name, "sd"] == pytest.approx(sd, rel=0.15)
     plain = mode_only.summary()
     assert list(plain) == ["mode"]
@@ -296,7 +296,7 @@ def test_arviz_cross_validates_and_compares(narrow):
     np.testing.assert_allclose(loo.elpd_i[others], raw[others], atol=0.02)
     assert float(loo.elpd_i[11]) == pytest.approx(raw[11], abs=1.0)
     at_mode = narrow.evidence.posterior.log_predictive
-    assert float(loo.elpd_i[others].sum()) == pytest.approx(at_mode[others].sum(), abs=2.0)
+    assert float(loo.elpd_i[others].sum()) == pytest.approx(at_mode[others].sum(), abs=3.0)
     table = az.compare(trees)
     assert list(table.index) == ["free", "wide"]
     other = az.loo(trees["wide"])
