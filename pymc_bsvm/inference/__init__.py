@@ -9,7 +9,8 @@ from pymc_bsvm.inference.latent import latent_model
 from pymc_bsvm.inference.posteriors import PosteriorComparison, compare_posteriors
 from pymc_bsvm.inference.restart import Ending, Restart
 from pymc_bsvm.inference.result import EvidenceFit
-from pymc_bsvm.inference.verdict import Reweighted, Verdict, reweight, verdict
+from pymc_bsvm.inference.reweighting import Reweighted, reweight
+from pymc_bsvm.inference.verdict import Verdict, verdict
 
 __all__ = [
     "AnnealedEvidence",

@@ -46,13 +46,24 @@ class Marginal:
         return Evaluator(specification.prior, X, y, loss, specification.jitter, model, parameters)
 
 
-def marginals_of(model: Model) -> list[Marginal]:
+def marginals_of(model: Model, name: str | None = None) -> list[Marginal]:
     """Return the observed variables of a model that stand for a Laplace evidence.
+
+    Parameters
+    ----------
+    model : pymc.Model
+        The model.
+    name : str, optional
+        The one variable that is wanted; all of them by default.
+
+    Returns
+    -------
+    list of Marginal
 
     Raises
     ------
     ValueError
-        If there are none.
+        If there are none, or none of this name.
     """
     found = [
         Marginal(rv.name, rv, rv.owner.op.specification.ramp_width > 0.0)
@@ -64,7 +75,13 @@ def marginals_of(model: Model) -> list[Marginal]:
             f"The model has the observed variables {[rv.name for rv in model.observed_RVs]}, and "
             "none is a Laplace evidence. Add one with gp.BSVR, gp.BTSVC or gp.Laplace."
         )
-    return found
+    chosen = [marginal for marginal in found if name in (None, marginal.name)]
+    if not chosen:
+        raise ValueError(
+            f"name must be that of a Laplace variable, but it is {name!r}. "
+            f"Use one of {', '.join(marginal.name for marginal in found)}."
+        )
+    return chosen
 
 
 class Objective:

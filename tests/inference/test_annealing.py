@@ -8,7 +8,7 @@ from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 
 from pymc_bsvm import losses
-from pymc_bsvm.inference import annealing
+from pymc_bsvm.inference import annealing, propagation
 from pymc_bsvm.inference.annealing import annealed_evidence
 from tests.solvers.problems import problem, rbf
 
@@ -263,52 +263,14 @@ def test_many_rows_before_the_wall():
     assert np.all(y * got.f[got.weights > 0.0] > -1.0)
 
 
-def test_the_path_is_finite_until_the_posterior_and_ends_there():
-    prior = annealing._Prior.of(line(3, 4.0), np.zeros(3))
-    base = annealing._Gaussian.of(prior, np.full(3, 0.2), np.array([0.1, -0.3, 0.0]))
-    y = np.array([1.0, -1.0, 1.0])
-    path = annealing._Path(y, np.zeros(3), TRIGONOMETRIC, base)
-    f = np.array([[0.5, -0.5, 0.2], [-5.0, 0.5, 0.2], [-1.0, 3.0, 0.2]])
-    assert np.all(path(f, 0.0) == 0.0)
-    assert np.isfinite(path(f, 0.999)).all()
-    at_end = -TRIGONOMETRIC.value(y, f).sum(axis=1) - base.log_sites(f)
-    np.testing.assert_allclose(path(f, 1.0), at_end)
-    np.testing.assert_array_equal(np.isfinite(at_end), [True, False, False])
-    assert path(f, 0.999)[0] == pytest.approx(0.999 * at_end[0])
-
-
 # ---- pieces -------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("loss", "y"), [(SILF, 0.4), (losses.SILF(500.0, 0.01, 0.1), 30.0), (TRIGONOMETRIC, 1.0)]
-)
-@pytest.mark.parametrize("variance", [1e-4, 1.0, 1e4])
-def test_tilted_moments(loss, y, variance):
-    mean = np.array([-0.5, 0.2])
-    centre, spread = annealing._tilted_moments(loss, np.full(2, y), mean, np.full(2, variance))
-    for k in range(2):
-        edge = 12.0 * np.sqrt(spread[k])
-        f = np.linspace(centre[k] - edge, centre[k] + edge, 400_001)
-        log_density = -0.5 * (f - mean[k]) ** 2 / variance - loss.value(y, f)
-        share = np.exp(log_density - log_density.max())
-        share /= share.sum()
-        assert centre[k] == pytest.approx(share @ f, abs=0.05 * np.sqrt(spread[k]))
-        assert spread[k] == pytest.approx(share @ (f - share @ f) ** 2, rel=0.05)
-
-
-def test_expectation_propagation_finds_the_likelihood_of_gaussian_noise():
-    K, y, m, loss, mean, V = regression()
-    base = annealing._propagated(annealing._Prior.of(K, np.full(y.size, m)), y, loss)
-    np.testing.assert_allclose(base.precision, 25.0, rtol=0.05)
-    np.testing.assert_allclose(m + base.mean, mean, rtol=0, atol=0.05 * np.sqrt(np.diag(V).min()))
 
 
 def test_falls_back_to_the_prior(monkeypatch, caplog):
     def no_moments(*_):
         return np.full(2, np.nan), np.full(2, np.nan)
 
-    monkeypatch.setattr(annealing, "_tilted_moments", no_moments)
+    monkeypatch.setattr(propagation, "tilted_moments", no_moments)
     K, y = line(2, 0.1), np.array([0.5, -0.4])
     with caplog.at_level(logging.WARNING, "pymc_bsvm"):
         got = annealed_evidence(K, y, SILF, random_seed=0, **QUIET)
