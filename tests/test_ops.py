@@ -15,8 +15,9 @@ from pytensor.gradient import verify_grad
 
 from pymc_bsvm import losses, solve_dual, symbolic
 from pymc_bsvm.ops import DualSolve, FreeSolve, ImplicitDual, LogDet, SupportRows
-from pymc_bsvm.ops.log_det import LogDetGradient, log_det, log_det_gradient
+from pymc_bsvm.ops.log_det import LogDetGradient
 from pymc_bsvm.solvers import kernel
+from pymc_bsvm.solvers.determinant import log_det, log_det_gradient
 
 LOSSES = [
     losses.SILF(5.0, 0.2, 0.3),

@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pymc_bsvm._validation import as_parameter, positive
-from pymc_bsvm.evidence.posterior import LaplacePosterior, factor_of
+from pymc_bsvm.evidence.gradient import EvidenceGradient, evidence_gradient
+from pymc_bsvm.evidence.posterior import LaplacePosterior, factor_of, times
 from pymc_bsvm.losses import Loss
-from pymc_bsvm.solvers import DualSolution, DualSolveError, solve_dual
+from pymc_bsvm.solvers import DualSolution, DualSolveError, Factor, solve_dual
 from pymc_bsvm.solvers.dual import check_kernel
 
 if TYPE_CHECKING:
@@ -49,8 +50,12 @@ class LaplaceEvidence:
     """Log normaliser of the likelihood of all observations, ``n log Z``."""
     curvature: Curvature
     """Whether the curvature W in the determinant has ramps or steps."""
+    ramp_width: float = field(repr=False)
+    """Half width of the ramps; zero for steps."""
     solution: DualSolution
     """The MAP estimate with its certificate."""
+    factor: Factor = field(repr=False)
+    """The factor of the determinant's matrix on the rows with a positive curvature."""
     posterior: LaplacePosterior = field(repr=False)
     """The Gaussian in the place of the posterior of the latent values."""
 
@@ -58,6 +63,11 @@ class LaplaceEvidence:
     def log_evidence(self) -> float:
         """``-(fit + penalty + log_det / 2 + log_normalizer)``, (4.38) and (5.35) of [Chu03]_."""
         return -(self.fit + self.penalty + 0.5 * self.log_det + self.log_normalizer)
+
+    @cached_property
+    def gradient(self) -> EvidenceGradient:
+        """Derivatives with respect to the covariance, the prior mean and the loss's parameters."""
+        return evidence_gradient(self)
 
 
 def laplace_evidence(
@@ -67,6 +77,7 @@ def laplace_evidence(
     curvature: Curvature = "smooth",
     *,
     m: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
     a0: ArrayLike | None = None,
     tol: float = ACCEPTED_GAP,
     max_iter: int = 1000,
@@ -97,6 +108,8 @@ def laplace_evidence(
         "smooth" widens the steps to ramps in the determinant; the MAP estimate is the same.
     m : array_like of shape (n,) or float, optional
         Prior mean. Zero by default.
+    sample_weight : array_like of shape (n,), optional
+        Number of times that each row counts, not negative; it need not be whole.
     a0 : array_like of shape (n,), optional
         Dual to start from, such as that of neighbouring hyperparameters.
     tol : float, default 1e-9
@@ -145,6 +158,11 @@ def laplace_evidence(
     if loss.symbolic or any(hasattr(x, "owner") for x in (K, y, m)):
         from pymc_bsvm.evidence.expression import evidence_terms  # PyTensor only where it is needed
 
+        if sample_weight is not None:
+            raise ValueError(
+                "An evidence in a graph takes no sample_weight, but one was given. "
+                "Repeat the rows instead."
+            )
         if a0 is not None or max_iter != 1000 or engine != "numpy" or tol != ACCEPTED_GAP:
             raise ValueError(
                 "An evidence in a graph has no use for a0, tol, max_iter and engine. "
@@ -163,6 +181,7 @@ def laplace_evidence(
         a0,
         min(tol, TARGET_GAP),
         m=m,
+        sample_weight=sample_weight,
         max_iter=max_iter,
         on_failure="ignore",
         check_input=check_input,
@@ -174,19 +193,22 @@ def laplace_evidence(
             f"The duality gap is {solution.gap:.3g} nats. {solution.status.value}", solution
         )
     K, y = np.ascontiguousarray(K, dtype=float), np.asarray(y, dtype=float)
-    posterior = LaplacePosterior(K, y, loss, solution)
+    weight = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
+    posterior = LaplacePosterior(K, y, loss, solution, weight)
     if width > 0.0:
-        factor = factor_of(K, loss.smooth_curvature(y, solution.f, width))
+        factor = factor_of(K, times(weight, loss.smooth_curvature(y, solution.f, width)))
     else:
         factor = posterior.factor
     deviation = solution.f - (0.0 if m is None else np.asarray(m, dtype=float))
     return LaplaceEvidence(
-        fit=float(loss.value(y, solution.f).sum()),
+        fit=float(times(weight, loss.value(y, solution.f)).sum()),
         penalty=0.5 * float(solution.a @ deviation),
         log_det=2.0 * float(np.log(np.diag(factor.cholesky)).sum()),
-        log_normalizer=y.size * loss.log_normalizer(),
+        log_normalizer=(y.size if weight is None else weight.sum()) * loss.log_normalizer(),
         curvature=curvature,
+        ramp_width=width,
         solution=solution,
+        factor=factor,
         posterior=posterior,
     )
 

@@ -16,7 +16,7 @@ from pymc_bsvm.solvers import DualSolution, Factor
 from pymc_bsvm.solvers.kernel import factorize
 from pymc_bsvm.solvers.lapack import cholesky_inverse_in_place
 
-__all__ = ["Cavity", "LaplacePosterior", "factor_of", "inverse_of"]
+__all__ = ["Cavity", "LaplacePosterior", "factor_of", "inverse_of", "times"]
 
 
 @dataclass(frozen=True)
@@ -43,11 +43,14 @@ class LaplacePosterior:
     y: Array = field(repr=False)
     loss: Loss
     solution: DualSolution
+    sample_weight: Array | None = field(default=None, repr=False)
+    """Number of times that each row counts; once if it is None."""
 
     @cached_property
     def factor(self) -> Factor:
         """The factor of ``B = I + W½ K W½`` on the free set."""
-        return factor_of(self.K, self.loss.curvature(self.y, self.solution.f))
+        W = self.loss.curvature(self.y, self.solution.f)
+        return factor_of(self.K, times(self.sample_weight, W))
 
     @property
     def mean(self) -> Array:
@@ -196,6 +199,13 @@ def factor_of(K: Array, curvature: Array) -> Factor:
             "Check the covariance function, or add a jitter to the diagonal of K."
         )
     return Factor(index, root[index], cholesky)
+
+
+def times(sample_weight: Array | None, x: Array) -> Array:
+    """Return x, each row as many times as it counts; a row of weight zero counts for nothing."""
+    if sample_weight is None:
+        return x
+    return np.where(sample_weight > 0.0, sample_weight * x, 0.0)
 
 
 def inverse_of(factor: Factor) -> Array:
