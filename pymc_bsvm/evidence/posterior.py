@@ -7,9 +7,9 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg import solve_triangular
 
 from pymc_bsvm.evidence.predictive import log_predictive_density
+from pymc_bsvm.evidence.sparse_posterior import SparsePosterior
 from pymc_bsvm.losses import Loss
 from pymc_bsvm.losses.base import Array
 from pymc_bsvm.solvers import DualSolution, Factor
@@ -61,7 +61,7 @@ class LaplacePosterior:
     def variance(self) -> Array:
         """Variance of the latent values, of shape (n,), in squared units of f."""
         index, root = self.factor.index, self.factor.root_curvature
-        variance = self._reduce(np.diag(self.K).copy(), self._restrict(self.K))
+        variance = self.sparse.variance(self._restrict(self.K), np.diag(self.K))
         # where the data say much, this form does not cancel
         known = root**2 * np.diag(self.K)[index] > 1.0
         variance[index[known]] = ((1.0 - self._inverse_diagonal) / root**2)[known]
@@ -96,6 +96,13 @@ class LaplacePosterior:
         """The training rows that predictions need: the support vectors."""
         return np.flatnonzero(self.solution.support)
 
+    @cached_property
+    def sparse(self) -> SparsePosterior:
+        """The posterior without its training rows, for predictions."""
+        place = np.searchsorted(self.rows, self.factor.index)
+        a = self.solution.a[self.rows]
+        return SparsePosterior(a, place, self.factor.root_curvature, self.factor.cholesky)
+
     def predict_mean(self, cross: ArrayLike) -> Array:
         """Return the mean of new latent values, less the prior's.
 
@@ -104,7 +111,7 @@ class LaplacePosterior:
         cross : array_like of shape (n, n_new) or (n_support, n_new)
             Prior covariance of all training rows, or of `rows` alone, with the new ones.
         """
-        return np.asarray(self._restrict(cross).T @ self.solution.a[self.rows])
+        return self.sparse.mean(self._restrict(cross))
 
     def predict_variance(self, cross: ArrayLike, prior: ArrayLike) -> Array:
         """Return the variance of new latent values, of shape (n_new,).
@@ -122,7 +129,7 @@ class LaplacePosterior:
                 f"prior has shape {variance.shape}, but cross has {cross.shape[1]} columns. "
                 "Pass one prior variance for each new row."
             )
-        return self._reduce(variance, cross)
+        return self.sparse.variance(cross, variance)
 
     def predict_covariance(self, cross: ArrayLike, prior: ArrayLike) -> Array:
         """Return the covariance of new latent values, of shape (n_new, n_new).
@@ -134,8 +141,7 @@ class LaplacePosterior:
         prior : array_like of shape (n_new, n_new)
             Prior covariance of the new ones.
         """
-        half = self._explained(self._restrict(cross))
-        return np.asarray(np.asarray(prior, dtype=float) - half.T @ half)
+        return self.sparse.covariance(self._restrict(cross), np.asarray(prior, dtype=float))
 
     def _restrict(self, cross: ArrayLike) -> Array:
         """Return the covariance of the support vectors with new rows."""
@@ -153,29 +159,6 @@ class LaplacePosterior:
                 f"{self.rows.size} support vectors. Pass the covariance of either with new rows."
             )
         return cross[self.rows]
-
-    def _explained(self, cross: Array) -> Array:
-        """Return ``L⁻¹ W½ k`` for the support vectors' rows of k, of shape (m, n_new)."""
-        index, root, cholesky = (
-            self.factor.index,
-            self.factor.root_curvature,
-            self.factor.cholesky,
-        )
-        if index.size == 0:
-            return np.zeros((0, cross.shape[1]))
-        return np.asarray(
-            solve_triangular(
-                cholesky,
-                root[:, None] * cross[np.searchsorted(self.rows, index)],
-                lower=True,
-                check_finite=False,
-            )
-        )
-
-    def _reduce(self, prior: Array, cross: Array) -> Array:
-        """Subtract from prior variances what the data explain; rounding may not go below zero."""
-        half = self._explained(cross)
-        return np.asarray(np.maximum(prior - np.einsum("ij,ij->j", half, half), 0.0))
 
     @cached_property
     def _inverse_diagonal(self) -> Array:

@@ -1,5 +1,6 @@
 """Inference on the hyperparameters: by evidence, by NUTS, and how far apart the two are."""
 
+from pymc_bsvm.evidence.restart import Ending, Restart
 from pymc_bsvm.inference.annealing import AnnealedEvidence, annealed_evidence
 from pymc_bsvm.inference.committee import Committee
 from pymc_bsvm.inference.comparison import compare_evidence
@@ -7,7 +8,6 @@ from pymc_bsvm.inference.fit import fit_evidence
 from pymc_bsvm.inference.hessian import Hessian
 from pymc_bsvm.inference.latent import latent_model
 from pymc_bsvm.inference.posteriors import PosteriorComparison, compare_posteriors
-from pymc_bsvm.inference.restart import Ending, Restart
 from pymc_bsvm.inference.result import EvidenceFit
 from pymc_bsvm.inference.reweighting import Reweighted, reweight
 from pymc_bsvm.inference.verdict import Verdict, verdict

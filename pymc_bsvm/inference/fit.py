@@ -16,9 +16,9 @@ from pymc.model.core import Model, modelcontext
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from pymc_bsvm._validation import as_parameter, positive
+from pymc_bsvm.evidence.restart import Ending, Restart, ascend
 from pymc_bsvm.inference.hessian import Hessian, nearest_gaussian
 from pymc_bsvm.inference.objective import Marginal, Objective, marginals_of
-from pymc_bsvm.inference.restart import Ending, Restart, ascend
 from pymc_bsvm.inference.result import EvidenceFit
 from pymc_bsvm.losses.base import Array
 

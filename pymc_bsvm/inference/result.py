@@ -20,10 +20,10 @@ from pymc.backends.arviz import (
 from pymc.model.core import Model
 
 from pymc_bsvm.evidence.laplace import LaplaceEvidence
+from pymc_bsvm.evidence.restart import Ending, Restart
 from pymc_bsvm.inference.committee import Committee
 from pymc_bsvm.inference.hessian import Hessian
 from pymc_bsvm.inference.objective import Objective, marginals_of
-from pymc_bsvm.inference.restart import Ending, Restart
 from pymc_bsvm.losses.base import Array
 from pymc_bsvm.solvers import DualSolution, DualSolveError
 

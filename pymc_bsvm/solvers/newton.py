@@ -135,6 +135,7 @@ def make_newton(weighted, function):
         if not math.isfinite(loss(y, f, w, p).sum()):
             return a, f, b, math.inf, 0, INFEASIBLE, B, free, root
         steps, idle, fresh, final, t = 0, 0, True, False, 1.0
+        outside, refused = a, False
         while True:
             if offset and math.isfinite(loss(y, f, w, p).sum()):
                 db = center(y, f, w, p)
@@ -161,10 +162,11 @@ def make_newton(weighted, function):
                     return inside, f, b, math.inf, steps, INDEFINITE, B, free, root
                 primal = loss(y, f, w, p).sum() + 0.5 * energy
                 small = math.isfinite(gap) and gap <= tol * (1.0 + abs(primal)) and steps >= least
-                if (small or final) and not fresh:
+                if (small or final) and not fresh and not refused:
+                    outside = a
                     a, f, fresh = inside, latent(K, m, inside, b), True
                     continue
-                if small:
+                if small and fresh:
                     if B.shape[0] > 0 and not offset:
                         inside, f = polish(K, y, w, p, m, inside, f, B, free, root)
                         gap = row_gap(y, f, inside, w, p).sum()
@@ -173,7 +175,10 @@ def make_newton(weighted, function):
                 status = STALLED if steps < most else MAX_ITER
                 return inside, f, b, gap, steps, status, B, free, root
             if steps == most or idle == _PATIENCE:
-                final, fresh = True, False
+                final, fresh, refused = True, False, False
+                continue
+            if fresh and steps > 0:  # no certificate: back to where the next step is right
+                a, f, fresh, refused = outside, latent(K, m, outside, b), False, True
                 continue
             rho = target - a
             free = np.flatnonzero(W > 0.0)
@@ -208,6 +213,6 @@ def make_newton(weighted, function):
             if not math.isfinite(t):  # what descends for ever here is rounding
                 idle, t = idle + 1, 1.0
             steps += 1
-            a, f, b, fresh = a + t * da, f + t * df, b + t * db, False
+            a, f, b, fresh, refused = a + t * da, f + t * df, b + t * db, False, False
 
     return function(newton)

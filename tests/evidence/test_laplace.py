@@ -551,10 +551,9 @@ def test_bad_arguments(bad, error, wrong, seen):
     assert message.endswith("."), message
 
 
-@pytest.mark.parametrize("option", [{"bias": True}, {"sample_weight": np.full(3, 2.0)}], ids=str)
-def test_options_of_the_solver_that_would_change_the_model(option):
-    with pytest.raises((TypeError, ValueError)):
-        laplace_evidence(**GOOD, **option)
+def test_an_offset_would_change_the_model():
+    with pytest.raises(TypeError):
+        laplace_evidence(**GOOD, bias=True)
 
 
 def test_the_first_example_is_a_good_one():

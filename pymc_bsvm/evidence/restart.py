@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum, unique
+from typing import Protocol
 
 import numpy as np
 from scipy.optimize import minimize
 
-from pymc_bsvm.inference.objective import Objective
 from pymc_bsvm.losses.base import Array
 
-__all__ = ["Ending", "Restart", "ascend"]
+__all__ = ["Ending", "Objective", "Restart", "ascend"]
 
 _RETRIES = 4  # times that a line search which broke off is begun again from where it stopped
 _HISTORY = 20
@@ -36,6 +36,21 @@ class Ending(Enum):
     INTERRUPTED = "The run was interrupted; this is the best point so far."
 
 
+class Objective(Protocol):
+    """What can be maximised."""
+
+    evaluations: int
+    """Number of evaluations so far."""
+    log_evidence: float
+    """Log evidence at the last point, in nats."""
+
+    def __call__(self, x: Array) -> tuple[float, Array]:
+        """Return the value and the gradient at a point."""
+
+    def forget(self) -> None:
+        """Evaluate the next point without regard to the last one."""
+
+
 @dataclass(frozen=True)
 class Restart:
     """One start and what became of it."""
@@ -51,7 +66,8 @@ class Restart:
     log_evidence: float
     """Log evidence at the end, in nats."""
     gradient: float
-    """Largest element of the gradient at the end, in nats per unit."""
+    """Largest element of the gradient at the end that does not point out of the bounds, in nats per
+    unit."""
     ending: Ending
     evaluations: int
     seconds: float
@@ -74,6 +90,7 @@ def ascend(
     *,
     gtol: float = 1e-2,
     maxiter: int = 500,
+    bounds: Sequence[tuple[float, float]] | None = None,
     callback: Callable[[float], object] | None = None,
 ) -> Restart:
     """Maximise by L-BFGS-B; a line search that breaks off is begun again.
@@ -90,6 +107,8 @@ def ascend(
         Largest element of the gradient that counts as converged, in nats per unit.
     maxiter : int
         Largest number of iterations in all.
+    bounds : sequence of (low, high), optional
+        Box in which the point stays; the start must be inside.
     callback : callable, optional
         Called with the best objective at every evaluation.
 
@@ -101,6 +120,12 @@ def ascend(
     began, before = time.perf_counter(), objective.evaluations
     objective.forget()
     best = _Best(start, np.full(start.size, np.inf))
+    low, high = np.array(bounds).T if bounds is not None else (-np.inf, np.inf)
+
+    def steepest() -> float:
+        """Return the largest element of the gradient along which there is a way to go."""
+        g = best.gradient
+        return float(np.abs(np.where(g > 0.0, best.x < high, best.x > low) * g).max())
 
     def descent(x: Array) -> tuple[float, Array]:
         value, gradient = objective(x)
@@ -124,6 +149,7 @@ def ascend(
                 descent,
                 x,
                 jac=True,
+                bounds=bounds,
                 method="L-BFGS-B",
                 options={
                     "gtol": 0.1 * gtol,
@@ -134,7 +160,7 @@ def ascend(
                 },
             )
             iterations += int(result.nit)
-            if np.abs(best.gradient).max() <= gtol:
+            if steepest() <= gtol:
                 ending = Ending.CONVERGED
                 break
             if iterations >= maxiter:
@@ -150,7 +176,7 @@ def ascend(
         end=best.x,
         objective=best.value,
         log_evidence=best.log_evidence,
-        gradient=float(np.abs(best.gradient).max()),
+        gradient=steepest() if np.isfinite(best.value) else np.inf,
         ending=ending,
         evaluations=objective.evaluations - before,
         seconds=time.perf_counter() - began,

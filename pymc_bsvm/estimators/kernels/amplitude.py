@@ -1,0 +1,9 @@
+"""The amplitude that multiplies a covariance function."""
+
+from __future__ import annotations
+
+from pymc_bsvm.estimators.kernels.base import Hyperparameter
+
+__all__ = ["AMPLITUDE"]
+
+AMPLITUDE = Hyperparameter("eta", 1.0, 1e-2, 1e2)

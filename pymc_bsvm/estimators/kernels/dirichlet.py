@@ -1,0 +1,88 @@
+"""The covariance function of trigonometric polynomials."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pymc_bsvm.estimators.kernels.base import Hyperparameter
+from pymc_bsvm.estimators.kernels.distance import length_scales
+from pymc_bsvm.estimators.kernels.product import Product
+from pymc_bsvm.losses.base import Array
+
+__all__ = ["Dirichlet"]
+
+
+@dataclass(frozen=True)
+class Dirichlet(Product):
+    """The Dirichlet kernel, ``eta² prod_k D(u_k) / D(0)`` with ``u = 2 pi (x - z) / period``.
+
+    ``D(u) = 2 sum_{j=0}^order cos(j u) - 1 = sin((order + 1/2) u) / sin(u / 2)``. Its Fourier
+    coefficients are not negative, hence it is positive definite. Its functions repeat after one
+    period, which should be longer than the columns unless they repeat, too.
+
+    Parameters
+    ----------
+    order : int
+        Number of harmonics, 1 or more.
+    ard : bool
+        Whether each column has a period of its own.
+
+    References
+    ----------
+    [Chu03]_, (3.50), as a product over columns.
+    """
+
+    order: int = 3
+    ard: bool = False
+
+    unit = 2.0 * math.pi
+
+    def __post_init__(self) -> None:
+        """Check the order."""
+        if isinstance(self.order, bool) or not isinstance(self.order, int) or self.order < 1:
+            raise ValueError(
+                f"order must be a positive integer, but it is {self.order!r}. Pass 3, say."
+            )
+
+    def scales(self, d: int) -> tuple[Hyperparameter, ...]:
+        """Return the periods; their start has the curvature of the Gaussian kernel's.
+
+        ``D(u) / D(0) = 1 - order (order + 1) u² / 6 + ...``
+        """
+        wider = 2.0 * math.pi * math.sqrt(self.order * (self.order + 1) / 3.0)
+        return tuple(
+            Hyperparameter(
+                h.name.replace("ls", "period"), wider * h.start, wider * h.low, wider * h.high
+            )
+            for h in length_scales(d, self.ard)
+        )
+
+    def formula(self, xp: Any, u: Any) -> Any:
+        """Return ``D(u) / D(0)`` from the cosines, without a pole at zero."""
+        cosines = sum((xp.cos(j * u) for j in range(1, self.order + 1)), start=0.0)
+        return (1.0 + 2.0 * cosines) / (2 * self.order + 1)
+
+    def factor(self, x: Array, z: Array | None = None) -> Array:
+        """Return the kernel at all differences, as a product of matrices of harmonics."""
+        A = self._harmonics(x)
+        D: Array = A @ (A if z is None else self._harmonics(z)).T
+        D *= 2.0
+        D += 1.0
+        D /= 2 * self.order + 1
+        return D
+
+    def descent(self, x: Array, weights: Array) -> float:
+        """Contract; ``-u D'(u) = 2 u sum_j j sin(j u)``, where x_i and -x_j have equal sums."""
+        C, S = np.hsplit(self._harmonics(x), 2)
+        j = np.arange(1, self.order + 1)
+        rows = (S * (weights @ C) - C * (weights @ S)) @ j
+        return 4.0 * float(x @ rows) / (2 * self.order + 1)
+
+    def _harmonics(self, x: Array) -> Array:
+        """Return ``cos(j x)`` and ``sin(j x)`` for j = 1 ... order, a row for each x."""
+        angles = np.outer(x, np.arange(1, self.order + 1))
+        return np.hstack([np.cos(angles), np.sin(angles)])

@@ -1,0 +1,54 @@
+"""Scaled distances between rows and what length-scales do to them, for stationary kernels."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from pymc_bsvm.estimators.kernels.base import Hyperparameter
+from pymc_bsvm.losses.base import Array
+
+__all__ = ["length_scale_slopes", "length_scales", "of_pymc", "squared_distances"]
+
+# ln kappa in [-17, 10] with kappa = 1 / ls², section 4.4 of [Chu03]_
+_SHORT, _LONG = math.exp(-5.0), math.exp(8.5)
+
+
+def length_scales(d: int, ard: bool) -> tuple[Hyperparameter, ...]:
+    """Return one length-scale, or one for each column; they start at ``sqrt(d)``."""
+    names = [f"ls[{k}]" for k in range(d)] if ard else ["ls"]
+    return tuple(Hyperparameter(name, math.sqrt(d), _SHORT, _LONG) for name in names)
+
+
+def squared_distances(X: Array, Z: Array | None, ls: Array) -> Array:
+    """Return ``|(x - z) / ls|²`` of all pairs of rows; zero on the diagonal of X with itself.
+
+    Columns are centred first: what they have in common would cost digits.
+    """
+    center = X.mean(axis=0)
+    A = (X - center) / ls
+    B = A if Z is None else (Z - center) / ls
+    D: Array = A @ B.T
+    D *= -2.0
+    D += (A * A).sum(axis=1)[:, None] + (B * B).sum(axis=1)  # in this order it is symmetric
+    np.maximum(D, 0.0, out=D)
+    if Z is None:
+        np.fill_diagonal(D, 0.0)
+    return D
+
+
+def length_scale_slopes(A: Array, X: Array, ls: Array) -> Array:
+    """Return ``sum_ij A_ij (x_i - x_j)² / ls²`` for each length-scale; A is symmetric."""
+    Y = (X - X.mean(axis=0)) / ls
+    of_column: Array = 2.0 * (A.sum(axis=1) @ (Y * Y) - np.einsum("ij,ij->j", Y, A @ Y))
+    return of_column if ls.size == X.shape[1] and ls.size > 1 else of_column.sum(keepdims=True)
+
+
+def of_pymc(name: str, values: Any, d: int, ard: bool) -> Any:
+    """Return ``eta² name(d, ls)`` with the covariance function of PyMC of that name."""
+    import pymc as pm
+
+    ls = values[1:] if ard else values[1]
+    return getattr(pm.gp.cov, name)(d, ls=ls) * values[0] ** 2

@@ -1,0 +1,73 @@
+"""The covariance function of linear functions through the origin."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pymc_bsvm.estimators.kernels.base import Hyperparameter, Kernel
+from pymc_bsvm.estimators.kernels.distance import length_scales
+from pymc_bsvm.losses.base import Array
+
+__all__ = ["Linear"]
+
+
+@dataclass(frozen=True)
+class Linear(Kernel):
+    """The linear kernel, ``eta² x·z``, or ``sum_k x_k z_k / ls_k²`` with scales for the columns.
+
+    Parameters
+    ----------
+    ard : bool
+        Whether each column has a length-scale of its own. There is no amplitude then: it would only
+        divide all length-scales.
+
+    References
+    ----------
+    [RW06]_, section 4.2.2.
+    """
+
+    ard: bool = False
+
+    def hyperparameters(self, d: int) -> tuple[Hyperparameter, ...]:
+        """Return the amplitude or the length-scales; at the start, rows have variance near 1."""
+        if self.ard:
+            return length_scales(d, ard=True)
+        return (Hyperparameter("eta", 1.0 / math.sqrt(d), 1e-4, 1e2),)
+
+    def matrix(self, values: Array, X: Array, Z: Array | None = None) -> Array:
+        """Return the covariances."""
+        Y = self._scaled(values, X)
+        K: Array = Y @ (Y if Z is None else self._scaled(values, Z)).T
+        return K
+
+    def diagonal(self, values: Array, X: Array) -> Array:
+        """Return the scaled squared lengths of the rows."""
+        Y = self._scaled(values, X)
+        variances: Array = np.einsum("ij,ij->i", Y, Y)
+        return variances
+
+    def slopes(self, values: Array, X: Array, weights: Array) -> Array:
+        """Contract; the derivatives are ``2 k`` and ``-2 x_k z_k / ls_k²``."""
+        Y = self._scaled(values, X)
+        of_column: Array = 2.0 * np.einsum("ij,ij->j", Y, weights @ Y)
+        return -of_column if self.ard else of_column.sum(keepdims=True)
+
+    def to_pymc(self, values: Any, d: int) -> Any:
+        """Return ``eta² Linear`` with c = 0, or `Linear` of the scaled columns."""
+        import pymc as pm
+
+        from pymc_bsvm.estimators.kernels.warping import of_scaled_columns
+
+        linear = pm.gp.cov.Linear(d, c=0.0)
+        return of_scaled_columns(linear, values) if self.ard else linear * values[0] ** 2
+
+    def relevance(self, values: Array, d: int) -> Array | None:
+        """Return the inverse length-scales."""
+        return 1.0 / values if self.ard else None
+
+    def _scaled(self, values: Array, X: Array) -> Array:
+        return X / values if self.ard else values[0] * X

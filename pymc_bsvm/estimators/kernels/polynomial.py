@@ -1,0 +1,90 @@
+"""The covariance function of polynomials."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pymc_bsvm.estimators.kernels.base import Hyperparameter, Kernel
+from pymc_bsvm.estimators.kernels.distance import length_scales
+from pymc_bsvm.losses.base import Array
+
+__all__ = ["Polynomial"]
+
+
+@dataclass(frozen=True)
+class Polynomial(Kernel):
+    """The polynomial kernel, ``eta² (1 + x·z / ls²)^degree``.
+
+    A free offset in the place of 1 would add no function: it is a factor of eta² and ls².
+
+    Parameters
+    ----------
+    degree : int
+        Degree of the polynomials, 1 or more.
+    ard : bool
+        Whether each column has a length-scale of its own.
+
+    References
+    ----------
+    [RW06]_, section 4.2.2.
+    """
+
+    degree: int = 3
+    ard: bool = False
+
+    def __post_init__(self) -> None:
+        """Check the degree."""
+        if isinstance(self.degree, bool) or not isinstance(self.degree, int) or self.degree < 1:
+            raise ValueError(
+                f"degree must be a positive integer, but it is {self.degree!r}. Pass 2 or 3, say."
+            )
+
+    def hyperparameters(self, d: int) -> tuple[Hyperparameter, ...]:
+        """Return the amplitude and the length-scales; at the start, rows have variance near 1."""
+        start: float = 2.0 ** (-self.degree / 2)
+        return (Hyperparameter("eta", start, 1e-2 * start, 1e2), *length_scales(d, self.ard))
+
+    def matrix(self, values: Array, X: Array, Z: Array | None = None) -> Array:
+        """Return the covariances."""
+        Y = X / values[1:]
+        return self._power(values, Y @ (Y if Z is None else Z / values[1:]).T, self.degree)
+
+    def diagonal(self, values: Array, X: Array) -> Array:
+        """Return the variances, which grow with the length of the rows."""
+        Y = X / values[1:]
+        return self._power(values, np.einsum("ij,ij->i", Y, Y), self.degree)
+
+    def slopes(self, values: Array, X: Array, weights: Array) -> Array:
+        """Contract; with ``y = x / ls``, ``-2 degree eta² (1 + y·y')^(degree - 1) y_k y'_k``."""
+        Y = X / values[1:]
+        dot = Y @ Y.T
+        A = weights * self._power(values, dot, self.degree - 1)
+        amplitude = 2.0 * (np.vdot(A, dot) + A.sum())
+        of_column = -2.0 * self.degree * np.einsum("ij,ij->j", Y, A @ Y)
+        return np.concatenate([[amplitude], of_column if self.ard else [of_column.sum()]])
+
+    def to_pymc(self, values: Any, d: int) -> Any:
+        """Return ``eta² Polynomial`` of the scaled columns, with c = 0 and offset 1."""
+        import pymc as pm
+
+        from pymc_bsvm.estimators.kernels.warping import of_scaled_columns
+
+        polynomial = pm.gp.cov.Polynomial(d, c=0.0, d=self.degree, offset=1.0)
+        ls = values[1:] if self.ard else values[1]
+        return of_scaled_columns(polynomial, ls) * values[0] ** 2
+
+    def relevance(self, values: Array, d: int) -> Array | None:
+        """Return the inverse length-scales."""
+        return 1.0 / values[1:] if self.ard else None
+
+    @staticmethod
+    def _power(values: Array, dot: Array, degree: int) -> Array:
+        """Return ``eta² (1 + dot)^degree``; products are faster than powers of arrays."""
+        base = 1.0 + dot
+        result = np.full_like(base, values[0] ** 2)
+        for _ in range(degree):
+            result *= base
+        return result

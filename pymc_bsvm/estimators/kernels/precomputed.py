@@ -1,0 +1,95 @@
+"""Covariances that the caller computes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymc_bsvm.estimators.kernels.amplitude import AMPLITUDE
+from pymc_bsvm.estimators.kernels.base import Hyperparameter, Kernel
+from pymc_bsvm.losses.base import Array
+
+__all__ = ["Precomputed"]
+
+_ROUNDING = 1e-8  # of the largest element: what two ways of computing k(x, z) may differ by
+
+
+@dataclass(frozen=True)
+class Precomputed(Kernel):
+    """The amplitude times a Gram matrix, as ``kernel="precomputed"`` in scikit-learn.
+
+    The rows X for training are the Gram matrix, of shape (n, n). New rows Z are their covariances
+    with the rows for training, of shape (m, n). Their own variances are not among these numbers, so
+    the variances of predictions need them from elsewhere.
+    """
+
+    def hyperparameters(self, d: int) -> tuple[Hyperparameter, ...]:
+        """Return the amplitude."""
+        return (AMPLITUDE,)
+
+    def matrix(self, values: Array, X: Array, Z: Array | None = None) -> Array:
+        """Return the Gram matrix, or the transpose of the covariances Z, times eta²."""
+        if Z is None:
+            K = _gram(X)
+            K *= values[0] ** 2
+            return K
+        if Z.shape[1] != X.shape[0]:
+            raise ValueError(
+                f"The covariances of new rows have {Z.shape[1]} columns, but the Gram matrix has "
+                f"{X.shape[0]} rows. Pass one column for each row used in training."
+            )
+        cross: Array = values[0] ** 2 * Z.T
+        return cross
+
+    def diagonal(self, values: Array, X: Array) -> Array:
+        """Return the variances of the rows for training."""
+        variances: Array = values[0] ** 2 * np.diagonal(_gram(X))
+        return variances
+
+    def slopes(self, values: Array, X: Array, weights: Array) -> Array:
+        """Contract; the derivative is ``2 k``."""
+        return np.array([2.0 * np.vdot(weights, self.matrix(values, X))])
+
+    def to_pymc(self, values: Any, d: int) -> Any:
+        """Raise, for a matrix is no function of rows."""
+        raise ValueError(
+            "A precomputed Gram matrix is no covariance function for PyMC. "
+            "Pass the kernel that it was computed with."
+        )
+
+    def take(self, X: Array, rows: NDArray[np.intp]) -> Array:
+        """Return the Gram matrix of some rows of the training data."""
+        return X[np.ix_(rows, rows)]
+
+    def against(self, Z: Array, rows: NDArray[np.intp]) -> Array:
+        """Return the covariances of new rows with these rows of the training data."""
+        return Z[:, rows]
+
+    def diagonal_of_new(self, values: Array, X: Array, Z: Array) -> Array:
+        """Raise, for the numbers are not there."""
+        raise ValueError(
+            f"The {len(Z)} new rows are known by their covariances with the training rows only, "
+            "which do not hold their variances. Pass the kernel itself to have error bars and "
+            "probabilities, or predict without them."
+        )
+
+
+def _gram(X: Array) -> Array:
+    """Return X, with the mean of what rounding left of its two halves."""
+    if X.shape[0] != X.shape[1]:
+        raise ValueError(
+            f"A precomputed Gram matrix must be square, but its shape is {X.shape}. "
+            "Pass the covariances of the training rows with each other; the variances of new rows "
+            "must come from elsewhere."
+        )
+    gap = np.abs(X - X.T).max(initial=0.0)
+    if gap > _ROUNDING * np.abs(X).max(initial=0.0):
+        raise ValueError(
+            f"A precomputed Gram matrix must be symmetric, but elements differ by {gap:.3g} from "
+            "their mirror images. Pass k(X, X) of a symmetric function."
+        )
+    mean: Array = 0.5 * (X + X.T)
+    return mean

@@ -1,0 +1,62 @@
+"""The Gaussian covariance function."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from pymc_bsvm.estimators.kernels.amplitude import AMPLITUDE
+from pymc_bsvm.estimators.kernels.base import Hyperparameter, Kernel
+from pymc_bsvm.estimators.kernels.distance import (
+    length_scale_slopes,
+    length_scales,
+    of_pymc,
+    squared_distances,
+)
+from pymc_bsvm.losses.base import Array
+
+__all__ = ["RBF"]
+
+
+@dataclass(frozen=True)
+class RBF(Kernel):
+    """The Gaussian kernel, ``eta² exp(-|x - z|² / (2 ls²))``, (4.3) and (4.42) of [Chu03]_.
+
+    Parameters
+    ----------
+    ard : bool
+        Whether each column has a length-scale of its own.
+    """
+
+    ard: bool = False
+
+    def hyperparameters(self, d: int) -> tuple[Hyperparameter, ...]:
+        """Return the amplitude and the length-scales."""
+        return (AMPLITUDE, *length_scales(d, self.ard))
+
+    def matrix(self, values: Array, X: Array, Z: Array | None = None) -> Array:
+        """Return the covariances."""
+        K = squared_distances(X, Z, values[1:])
+        K *= -0.5
+        np.exp(K, out=K)
+        K *= values[0] ** 2
+        return K
+
+    def diagonal(self, values: Array, X: Array) -> Array:
+        """Return the amplitude squared."""
+        return np.full(X.shape[0], values[0] ** 2)
+
+    def slopes(self, values: Array, X: Array, weights: Array) -> Array:
+        """Contract; ``dk / dlog ls = k (x - z)² / ls²``."""
+        A = weights * self.matrix(values, X)
+        return np.concatenate([[2.0 * A.sum()], length_scale_slopes(A, X, values[1:])])
+
+    def to_pymc(self, values: Any, d: int) -> Any:
+        """Return ``eta² ExpQuad``."""
+        return of_pymc("ExpQuad", values, d, self.ard)
+
+    def relevance(self, values: Array, d: int) -> Array | None:
+        """Return the inverse length-scales."""
+        return 1.0 / values[1:] if self.ard else None
