@@ -19,7 +19,7 @@ BOOKS ?= notebooks
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: bench-evidence bench-solver help setup base-env test-env dev-env demo test test-slow lint format types docs notebooks clean
+.PHONY: bench-calibration bench-evidence bench-solver help setup base-env test-env dev-env demo test test-slow lint format types docs notebooks clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1|/' \
@@ -36,12 +36,8 @@ test-env:
 dev-env:
 	@scripts/setup.sh dev
 
-demo: base-env ## run the scripts in demo/; what they draw goes to demo/output
-	@shopt -s nullglob; scripts=(demo/*.py); \
-	if [ $${#scripts[@]} -eq 0 ]; then echo "make demo: demo/ holds no scripts" >&2; exit 1; fi; \
-	for script in "$${scripts[@]}"; do \
-		MPLBACKEND=Agg $(PY) "$$script" || exit $$?; \
-	done
+demo: base-env ## run the demo; its report and figures go to demo/output
+	@$(THREADS) $(PY) -m demo
 
 test: test-env ## run the tests, without the slow ones
 	@$(TEST_ENV) $(PY) -m pytest -n $(WORKERS) -m "not slow" $(PYTEST_ARGS)
@@ -54,6 +50,9 @@ bench-solver: test-env ## time the solver against LIBSVM and BLAS; rewrites benc
 
 bench-evidence: test-env ## time the evidence and its gradient against peers; rewrites evidence.md
 	@$(THREADS) $(PY) benchmarks/evidence.py
+
+bench-calibration: test-env ## rank true hyperparameters, count coverage; rewrites calibration.md
+	@$(THREADS) $(PY) -m benchmarks.calibration
 
 lint: dev-env ## ruff: rules and format
 	@$(PY) -m ruff check .

@@ -1,0 +1,18 @@
+"""Bayesian support vector machines with the habits of scikit-learn.
+
+The default engine is NumPy and SciPy: nothing is compiled for a fit.
+"""
+
+try:
+    import sklearn  # noqa: F401
+except ImportError as error:
+    raise ImportError(
+        "The estimators need scikit-learn, which is not installed. "
+        "Install it with: pip install pymc-bsvm[sklearn]."
+    ) from error
+
+from pymc_bsvm.estimators import kernels
+from pymc_bsvm.estimators.classifier import BayesianSVC
+from pymc_bsvm.estimators.regressor import BayesianSVR
+
+__all__ = ["BayesianSVC", "BayesianSVR", "kernels"]

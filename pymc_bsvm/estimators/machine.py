@@ -93,7 +93,7 @@ class Objective:
     def evidence(
         self, values: Array, a0: Array | None = None, ramp_width: float | None = None
     ) -> LaplaceEvidence:
-        """Return the evidence at values of the hyperparameters, with the default ramps or others."""
+        """Return the evidence at these hyperparameters, with the default ramps or others."""
         evidence = laplace_evidence(
             self.specification.matrix(values, self.X),
             self.y,
@@ -151,9 +151,7 @@ class Machine:
     """Duality gap of the MAP estimate, in nats."""
 
     @classmethod
-    def at(
-        cls, objective: Objective, values: Array, a0: Array | None = None
-    ) -> Machine:
+    def at(cls, objective: Objective, values: Array, a0: Array | None = None) -> Machine:
         """Return the machine at values of the hyperparameters."""
         evidence = objective.evidence(values, a0)
         posterior = evidence.posterior
@@ -178,6 +176,12 @@ class Machine:
         """Hyperparameters by name."""
         names = (h.name for h in self.specification.hyperparameters)
         return dict(zip(names, map(float, self.values), strict=True))
+
+    @property
+    def relevance(self) -> Array | None:
+        """How strongly the function varies with each column, if the kernel tells them apart."""
+        of_kernel = self.specification.split(self.values)[1]
+        return self.specification.kernel.relevance(of_kernel, self.specification.d)
 
     def moments(self, X: Array) -> tuple[Array, Array]:
         """Return means and variances of the latent values of new rows."""

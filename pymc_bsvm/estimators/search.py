@@ -6,6 +6,7 @@ import itertools
 import logging
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
@@ -41,7 +42,7 @@ def search(
     starts = _starts(objective, restarts, rng)
     some = _some_rows(objective, rng)
     run = delayed(_run)
-    settings = {"gtol": gtol, "maxiter": maxiter}
+    settings: dict[str, Any] = {"gtol": gtol, "maxiter": maxiter}
     if effective_n_jobs(n_jobs) == 1 or restarts == 1:
         runs = []
         for label, start in starts:
@@ -111,9 +112,7 @@ def _subset(objective: Objective, size: int, rng: np.random.Generator) -> Object
     )
 
 
-def _starts(
-    objective: Objective, count: int, rng: np.random.Generator
-) -> list[tuple[str, Array]]:
+def _starts(objective: Objective, count: int, rng: np.random.Generator) -> list[tuple[str, Array]]:
     """Return labelled starts, the most promising first."""
     specification = objective.specification
     bounds = np.array(specification.bounds)

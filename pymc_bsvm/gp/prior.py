@@ -15,7 +15,7 @@ NOT_POINTWISE = (
     "The mean or the covariance function of two rows depends on other rows of X, so that it cannot "
     "predict. Scale or transform X before the model, not inside the function."
 )
-_ROUNDING = 1e-5  # relative to the largest variance; far inputs lose digits in their distance
+_ROUNDING = 1e-2  # relative to the largest variance; far inputs lose digits in their distance
 
 
 class Prior:

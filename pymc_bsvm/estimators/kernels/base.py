@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Iterator
 from typing import Any, NamedTuple, final
 
 import numpy as np
@@ -118,7 +119,7 @@ class Sum(Kernel):
 
     def hyperparameters(self, d: int) -> tuple[Hyperparameter, ...]:
         """Return those of both terms, told apart by a number where their names are the same."""
-        both = (*self.first.hyperparameters(d), *self.second.hyperparameters(d))
+        both = [h for kernel in self._terms() for h in kernel.hyperparameters(d)]
         names = [h.name for h in both]
         result = []
         for k, h in enumerate(both):
@@ -163,6 +164,10 @@ class Sum(Kernel):
             if r is not None
         ]
         return np.max(known, axis=0) if known else None
+
+    def _terms(self) -> Iterator[Kernel]:
+        for kernel in (self.first, self.second):
+            yield from kernel._terms() if isinstance(kernel, Sum) else (kernel,)
 
     def _split(self, values: Any, d: int) -> tuple[Any, Any]:
         count = len(self.first.hyperparameters(d))

@@ -75,12 +75,13 @@ class Dirichlet(Product):
         D /= 2 * self.order + 1
         return D
 
-    def descent(self, x: Array, weights: Array) -> float:
-        """Contract; ``-u D'(u) = 2 u sum_j j sin(j u)``, where x_i and -x_j have equal sums."""
-        C, S = np.hsplit(self._harmonics(x), 2)
+    def descent(self, x: Array, z: Array, weights: Array) -> float:
+        """Contract; ``-u D'(u) = 2 u sum_j j sin(j u)``."""
         j = np.arange(1, self.order + 1)
-        rows = (S * (weights @ C) - C * (weights @ S)) @ j
-        return 4.0 * float(x @ rows) / (2 * self.order + 1)
+        cosines, sines = np.hsplit(self._harmonics(x), 2)
+        series = np.hstack([j * sines, -j * cosines]) @ self._harmonics(z).T
+        series *= x[:, None] - z
+        return 2.0 * float(np.vdot(weights, series)) / (2 * self.order + 1)
 
     def _harmonics(self, x: Array) -> Array:
         """Return ``cos(j x)`` and ``sin(j x)`` for j = 1 ... order, a row for each x."""

@@ -22,8 +22,9 @@ class Precomputed(Kernel):
     """The amplitude times a Gram matrix, as ``kernel="precomputed"`` in scikit-learn.
 
     The rows X for training are the Gram matrix, of shape (n, n). New rows Z are their covariances
-    with the rows for training, of shape (m, n). Their own variances are not among these numbers, so
-    the variances of predictions need them from elsewhere.
+    with the rows for training, of shape (m, n). Their own variances are not among these numbers.
+    They are taken to be those of the rows for training if these are all the same, as they are for
+    a stationary function.
     """
 
     def hyperparameters(self, d: int) -> tuple[Hyperparameter, ...]:
@@ -69,12 +70,15 @@ class Precomputed(Kernel):
         return Z[:, rows]
 
     def diagonal_of_new(self, values: Array, X: Array, Z: Array) -> Array:
-        """Raise, for the numbers are not there."""
-        raise ValueError(
-            f"The {len(Z)} new rows are known by their covariances with the training rows only, "
-            "which do not hold their variances. Pass the kernel itself to have error bars and "
-            "probabilities, or predict without them."
-        )
+        """Return the variance of the rows for training, if they share one."""
+        variances = self.diagonal(values, X)
+        if variances.size == 0 or np.ptp(variances) > _ROUNDING * np.abs(variances).max():
+            raise ValueError(
+                f"The {len(Z)} new rows are known by their covariances with the training rows "
+                "only, which do not hold their variances. Pass the kernel itself to have error "
+                "bars and probabilities, or predict without them."
+            )
+        return np.full(len(Z), variances[0])
 
 
 def _gram(X: Array) -> Array:

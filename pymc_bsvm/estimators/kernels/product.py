@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -12,7 +12,9 @@ from pymc_bsvm.estimators.kernels.amplitude import AMPLITUDE
 from pymc_bsvm.estimators.kernels.base import Hyperparameter, Kernel
 from pymc_bsvm.losses.base import Array
 
-__all__ = ["Product"]
+__all__ = ["Product", "blocks"]
+
+_NEAR = 2**19  # numbers
 
 
 class Product(Kernel):
@@ -37,8 +39,8 @@ class Product(Kernel):
         """Return ``g(x_i - z_j)`` for scaled columns; exactly symmetric for x with itself."""
 
     @abstractmethod
-    def descent(self, x: Array, weights: Array) -> float:
-        """Return ``-sum_ij weights_ij u g'(u)``, ``u = x_i - x_j``; the weights are symmetric."""
+    def descent(self, x: Array, z: Array, weights: Array) -> float:
+        """Return ``-sum_ij weights_ij u g'(u)``, ``u = x_i - z_j``, for scaled columns."""
 
     def hyperparameters(self, d: int) -> tuple[Hyperparameter, ...]:
         """Return the amplitude and the scales."""
@@ -61,16 +63,18 @@ class Product(Kernel):
 
     def slopes(self, values: Array, X: Array, weights: Array) -> Array:
         """Contract; the derivative for one column leaves the factors of the others."""
-        Y = self._scaled(values, X)
-
-        def factor(k: int) -> Array:
-            return self.factor(Y[:, k])
-
-        amplitude, of_column = 0.0, np.empty(X.shape[1])
-        for k, A in _others(values[0] ** 2 * weights, factor, range(X.shape[1])):
-            of_column[k] = self.descent(Y[:, k], A)
-            if k == 0:
-                amplitude = 2.0 * float(np.vdot(A, factor(k)))
+        Y, (n, d) = self._scaled(values, X), X.shape
+        amplitude, of_column = 0.0, np.zeros(d)
+        for rows in blocks(n, n * d, least=64):
+            factors = [self.factor(Y[rows, k], Y[:, k]) for k in range(d)]
+            after = [np.ones_like(factors[0])]
+            for factor in reversed(factors[1:]):
+                after.append(after[-1] * factor)
+            A = values[0] ** 2 * weights[rows]  # times the factors before column k
+            for k in range(d):
+                of_column[k] += self.descent(Y[rows, k], Y[:, k], A * after.pop())
+                A *= factors[k]
+            amplitude += 2.0 * A.sum()
         return np.concatenate([[amplitude], of_column if self.ard else [of_column.sum()]])
 
     def to_pymc(self, values: Any, d: int) -> Any:
@@ -88,22 +92,7 @@ class Product(Kernel):
         return X * (self.unit / values[1:])
 
 
-def _others(
-    A: Array, factor: Callable[[int], Array], columns: range
-) -> Iterator[tuple[int, Array]]:
-    """Yield each column and A times the factors of all other columns.
-
-    Halving the columns takes ``d log d`` products, and memory for ``log d`` matrices.
-    """
-    if len(columns) == 1:
-        yield columns[0], A
-        return
-    half = len(columns) // 2
-    for inside, outside in (
-        (columns[:half], columns[half:]),
-        (columns[half:], columns[:half]),
-    ):
-        B = A.copy()
-        for k in outside:
-            B *= factor(k)
-        yield from _others(B, factor, inside)
+def blocks(n: int, length: int, least: int = 1) -> Iterator[slice]:
+    """Cut n rows into blocks that stay near the processor with ``length`` numbers for each."""
+    size = max(least, _NEAR // max(length, 1))
+    return (slice(start, start + size) for start in range(0, n, size))

@@ -10,7 +10,7 @@ import numpy as np
 
 from pymc_bsvm.estimators.kernels.base import Hyperparameter
 from pymc_bsvm.estimators.kernels.distance import length_scales
-from pymc_bsvm.estimators.kernels.product import Product
+from pymc_bsvm.estimators.kernels.product import Product, blocks
 from pymc_bsvm.losses.base import Array
 
 __all__ = ["BSpline"]
@@ -67,15 +67,17 @@ class BSpline(Product):
 
     def factor(self, x: Array, z: Array | None = None) -> Array:
         """Return the spline at all differences."""
-        correlation: Array = self.formula(np, x[:, None] - (x if z is None else z))
-        return correlation
+        z = x if z is None else z
+        K = np.empty((len(x), len(z)))
+        for rows in blocks(len(x), 32 * len(z)):
+            K[rows] = self.formula(np, x[rows, None] - z)
+        return K
 
-    def descent(self, x: Array, weights: Array) -> float:
+    def descent(self, x: Array, z: Array, weights: Array) -> float:
         """Contract; ``-u B'(u) = (2p + 1) |u|`` times the sum with one power less."""
-        u = np.abs(x[:, None] - x)
+        u = np.abs(x[:, None] - z)
         order = 2 * self.p + 1
-        slope = _truncated(np, u, self.p, order - 1)
-        slope *= u
+        slope = u * _truncated(np, u, self.p, order - 1)
         return float(np.vdot(weights, slope)) * order / self._height
 
     @property

@@ -11,7 +11,16 @@ import pytensor
 import pytensor.tensor as pt
 import pytest
 
-from pymc_bsvm.estimators.kernels import RBF, BSpline, Dirichlet, Kernel, Linear, Polynomial, Sum
+from pymc_bsvm.estimators.kernels import (
+    RBF,
+    BSpline,
+    Dirichlet,
+    Kernel,
+    Linear,
+    Polynomial,
+    Sum,
+    product,
+)
 from tests.estimators.kernels import cases
 
 every_kernel = pytest.mark.parametrize("kernel", cases.KERNELS, ids=cases.name)
@@ -119,6 +128,15 @@ def test_slopes_are_derivatives_in_the_logarithms(kernel, d):
         assert slope == pytest.approx(numerical, rel=1e-7, abs=1e-9 * scale)
 
 
+@pytest.mark.parametrize("kernel", [BSpline(ard=True), Dirichlet(ard=True)], ids=cases.name)
+def test_blocks_of_rows(kernel, monkeypatch):
+    X, values, weights = cases.rows(150, 3), cases.values(kernel, 3), symmetric(150)
+    K, slopes = kernel.matrix(values, X), kernel.slopes(values, X, weights)
+    monkeypatch.setattr(product, "_NEAR", 1)
+    np.testing.assert_array_equal(kernel.matrix(values, X), K)
+    np.testing.assert_allclose(kernel.slopes(values, X, weights), slopes, rtol=1e-10)
+
+
 @every_d
 @every_kernel
 def test_agreement_with_pymc(kernel, d):
@@ -163,7 +181,7 @@ def test_graph_in_a_model(kernel):
     with pm.Model() as model:
         ls = pm.LogNormal("ls", 0.0, 0.5)
         pm.Deterministic("K", kernel.to_pymc([2.0, ls], 1)(cases.rows(5, 1)))
-        K = model.compile_fn(model["K"], mode="FAST_COMPILE", inputs=[ls])(2.5)
+        K = model.compile_fn(model["K"], mode="FAST_COMPILE", inputs=[ls])({"ls": 2.5})
     ours = kernel.matrix(np.array([2.0, 2.5]), cases.rows(5, 1))
     np.testing.assert_allclose(K, ours, rtol=1e-12, atol=1e-14)
 

@@ -1,9 +1,8 @@
-"""The periodic kernel repeats; the degree of a polynomial is checked."""
+"""The periodic kernel repeats."""
 
 import numpy as np
-import pytest
 
-from pymc_bsvm.estimators.kernels import Periodic, Polynomial
+from pymc_bsvm.estimators.kernels import Periodic
 
 
 def test_period():
@@ -15,9 +14,3 @@ def test_period():
 def test_names():
     names = [h.name for h in Periodic(ard=True).hyperparameters(2)]
     assert names == ["eta", "period", "ls[0]", "ls[1]"]
-
-
-@pytest.mark.parametrize("degree", [0, -1, 2.5, True])
-def test_degree(degree):
-    with pytest.raises(ValueError, match=r"degree must be a positive integer, but it is .*\. Pass"):
-        Polynomial(degree=degree)

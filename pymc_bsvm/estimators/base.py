@@ -1,0 +1,219 @@
+"""What the regressor and the classifier share: parameters, scales, the search, the posterior."""
+
+from __future__ import annotations
+
+import numbers
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+from pymc_bsvm._validation import Interval, as_parameter, positive
+from pymc_bsvm.estimators.kernels import kernel_of
+from pymc_bsvm.estimators.likelihood import Likelihood
+from pymc_bsvm.estimators.machine import Machine, Objective, Specification
+from pymc_bsvm.estimators.sampling import sample
+from pymc_bsvm.estimators.scale import Scale
+from pymc_bsvm.estimators.search import search
+from pymc_bsvm.estimators.trained import Trained
+from pymc_bsvm.evidence.restart import Ending
+from pymc_bsvm.losses.base import Array
+
+__all__ = ["BayesianMachine"]
+
+_REMEDIES = {
+    Ending.MAX_ITER: "The search ended at max_iter before the slope was below tol. Raise max_iter.",
+    Ending.STALLED: (
+        "The search ended where no step raises the evidence, with a slope above tol. "
+        "Raise tol, or restarts."
+    ),
+}
+_NOT_NEGATIVE = Interval(0.0, includes_low=True)
+
+
+class BayesianMachine(BaseEstimator):
+    """Base of the estimators; see `BayesianSVR` and `BayesianSVC`."""
+
+    def __init__(
+        self,
+        kernel: Any = "rbf",
+        *,
+        ard: bool = False,
+        offset: float = 100.0,
+        standardize: bool = True,
+        restarts: int = 1,
+        full_bayes: bool = False,
+        sampler: dict[str, Any] | None = None,
+        tol: float = 0.1,
+        max_iter: int = 200,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        progressbar: bool = False,
+    ) -> None:
+        self.kernel = kernel
+        self.ard = ard
+        self.offset = offset
+        self.standardize = standardize
+        self.restarts = restarts
+        self.full_bayes = full_bayes
+        self.sampler = sampler
+        self.tol = tol
+        self.max_iter = max_iter
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.progressbar = progressbar
+
+    # ---- training ------------------------------------------------------------------------------
+
+    def _prepare(self, X: Array, sample_weight: Any) -> tuple[Array, Array | None, Any]:
+        """Check the parameters; return rows in the machine's units, weights, and kept rows.
+
+        Rows of weight zero are left out, so that they change nothing.
+        """
+        self._kernel = kernel_of(self.kernel, self.ard)
+        as_parameter("offset", self.offset, _NOT_NEGATIVE)
+        as_parameter("tol", self.tol, positive)
+        for name in ("restarts", "max_iter"):
+            value = getattr(self, name)
+            if not isinstance(value, numbers.Integral) or value < 1:
+                raise ValueError(
+                    f"{name} must be an integer >= 1, but it is {value!r}. Pass 1 or more."
+                )
+        kept = np.arange(X.shape[0])
+        weight = None
+        if sample_weight is not None:
+            weight = _check_sample_weight(sample_weight, X, dtype=np.float64, copy=True)
+            if (weight < 0.0).any():
+                raise ValueError(
+                    f"sample_weight must not be negative, but it holds {weight.min():.3g}. "
+                    "Pass how often each row counts."
+                )
+            kept = np.flatnonzero(weight > 0.0)
+            if not kept.size:
+                raise ValueError(
+                    "sample_weight is zero for all rows, so that nothing is left to fit. "
+                    "Pass a positive weight for some rows."
+                )
+            weight = weight[kept]
+            if self.full_bayes:
+                raise ValueError(
+                    "full_bayes=True takes no sample_weight, but one was given. "
+                    "Repeat the rows, or set full_bayes=False."
+                )
+        if self._pairwise:
+            if X.shape[0] != X.shape[1]:
+                raise ValueError(
+                    f"A precomputed Gram matrix must be square, but its shape is {X.shape}. "
+                    "Pass the covariances of the training rows with each other."
+                )
+            self._scale = Scale.none(X.shape[1])
+            return X[np.ix_(kept, kept)], weight, kept
+        X = X[kept]
+        self._scale = Scale.of(X, weight) if self.standardize else Scale.none(X.shape[1])
+        return self._scale(X), weight, kept
+
+    def _train(
+        self,
+        likelihood: Likelihood,
+        X: Array,
+        y: Array,
+        weight: Array | None,
+        rng: np.random.Generator,
+        n_jobs: int | None,
+    ) -> Trained:
+        """Find the hyperparameters of one machine."""
+        specification = Specification(self._kernel, likelihood, float(self.offset), X.shape[1])
+        objective = Objective(specification, X, y, weight)
+        with _progress(self.progressbar) as report:
+            runs = search(
+                objective,
+                int(self.restarts),
+                rng,
+                gtol=float(self.tol),
+                maxiter=int(self.max_iter),
+                n_jobs=n_jobs,
+                callback=report,
+            )
+        best = runs[0]
+        if not np.isfinite(best.objective):
+            raise ValueError(
+                f"The evidence is not finite at any of the {len(runs)} starts. "
+                "Check the scale of the inputs and the kernel."
+            )
+        if best.ending in _REMEDIES:
+            warnings.warn(_REMEDIES[best.ending], ConvergenceWarning, stacklevel=3)
+        machine = Machine.at(objective, np.exp(best.end))
+        draws: list[Machine] = []
+        tree = None
+        if self.full_bayes:
+            draws, tree = sample(objective, machine, rng, self.sampler, self.progressbar)
+        return Trained(objective, machine, runs, draws, tree)
+
+    def _generator(self) -> np.random.Generator:
+        """Return a generator seeded as scikit-learn does."""
+        state = check_random_state(self.random_state)
+        return np.random.default_rng(state.randint(np.iinfo(np.int32).max))
+
+    @property
+    def _pairwise(self) -> bool:
+        return isinstance(self.kernel, str) and self.kernel == "precomputed"
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.pairwise = self._pairwise
+        return tags
+
+    # ---- prediction ----------------------------------------------------------------------------
+
+    def _rows(self, X: Any) -> Array:
+        """Check new rows and bring them into the machine's units."""
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        return X if self._pairwise else self._scale(X)
+
+    def _named(self, machine: Machine, unit: float) -> dict[str, Any]:
+        """Return hyperparameters by name in the user's units.
+
+        Lengths of inputs become one number for each column, as the columns have units of their own.
+        """
+        spread, named = self._scale.spread, dict(machine.named)
+        result: dict[str, Any] = {}
+        for name, value in named.items():
+            stem = name.split("[")[0]
+            if stem in ("ls", "period") and not self._pairwise:
+                vector = result.setdefault(stem, np.zeros(spread.size))
+                if "[" in name:
+                    column = int(name.split("[")[1].rstrip("]"))
+                    vector[column] = value * spread[column]
+                else:
+                    vector[:] = value * spread
+            elif stem == "C":
+                result[name] = value / unit
+            elif stem in ("epsilon", "eta"):
+                result[name] = value * unit
+            else:
+                result[name] = value
+        return result
+
+
+class _progress:
+    """A progress bar as a context; it reports the best log evidence."""
+
+    def __init__(self, show: bool) -> None:
+        self._bar = Progress(
+            SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), disable=not show
+        )
+
+    def __enter__(self) -> Callable[[float], object]:
+        self._bar.start()
+        task = self._bar.add_task("Evidence")
+        return lambda value: self._bar.update(task, description=f"Evidence, best {value:.3f}")
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.stop()

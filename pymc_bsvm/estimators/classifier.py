@@ -1,0 +1,324 @@
+"""Bayesian support vector classification with the habits of scikit-learn."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+from joblib import Parallel, delayed
+from numpy.typing import ArrayLike
+from scipy.special import logsumexp
+from sklearn.base import ClassifierMixin
+from sklearn.utils.class_weight import compute_class_weight
+from sklearn.utils.multiclass import check_classification_targets
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from pymc_bsvm.estimators.base import BayesianMachine
+from pymc_bsvm.estimators.likelihood import trigonometric_likelihood
+from pymc_bsvm.estimators.sampling import model_of
+from pymc_bsvm.estimators.trained import Trained, table_of
+from pymc_bsvm.estimators.tree import tree_of
+from pymc_bsvm.evidence.predictive import ClassPredictive
+from pymc_bsvm.losses.base import Array
+
+__all__ = ["BayesianSVC"]
+
+
+class BayesianSVC(ClassifierMixin, BayesianMachine):
+    """Support vector classification with hyperparameters by evidence and class probabilities.
+
+    A Gaussian process with the trigonometric likelihood: sparse, and with normalised probabilities
+    that know how far a row is from the data. The hyperparameters maximise Laplace's approximation
+    of the evidence. More than two classes are told apart one against the rest.
+
+    Parameters
+    ----------
+    kernel, ard, standardize, restarts, full_bayes, sampler
+        As for `BayesianSVR`.
+    tol, max_iter, random_state, progressbar
+        As for `BayesianSVR`.
+    offset : float, default 100.0
+        Variance of the constant in (5.13) of [Chu03]_; the margin of the likelihood is one.
+    class_weight : dict, "balanced" or None, default None
+        How often rows of each class count.
+    n_jobs : int or None, default None
+        Number of classes, or of starts for two classes, at a time, through joblib.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        The labels.
+    hyperparameters_ : dict, or list of dict
+        As for `BayesianSVR`; a list with one element for each class if there are more than two. So
+        are the following.
+    log_evidence_ : float, or list of float
+        Log evidence of the labels, in nats.
+    support_ : ndarray of shape (n_support,)
+        Rows that are a support vector of one machine at least.
+    support_vectors_ : ndarray of shape (n_support, n_features_in_)
+        Their inputs.
+    dual_coef_ : ndarray of shape (1, n_support) or (n_classes, n_support)
+        Their signed duals in each machine.
+    relevance_ : ndarray of shape (n_features_in_,)
+        Standard deviation of a column in units of its length-scale, for ``ard=True``; the largest
+        over the classes.
+    feature_importances_ : ndarray of shape (n_features_in_,)
+        The relevances divided by their sum.
+    gap_ : float
+        Largest duality gap, in nats.
+    n_iter_ : int
+        Largest number of evaluations of the evidence by a best run.
+    converged_ : bool
+        Whether every search ended with a slope below `tol`.
+    restarts_ : DataFrame, or list of DataFrame
+        One row for each start, the best first.
+    datatree_ : DataTree, or list of DataTree
+        The hyperparameters (or their draws) as ArviZ knows them.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+
+    See Also
+    --------
+    BayesianSVR : regression.
+    pymc_bsvm.gp.BTSVC : the same model inside PyMC.
+
+    References
+    ----------
+    [Chu03]_, chapter 5; [CKO03]_.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from pymc_bsvm.estimators import BayesianSVC
+    >>> X, y = load_iris(return_X_y=True)
+    >>> model = BayesianSVC().fit(X[::2], y[::2])
+    >>> bool(model.score(X[1::2], y[1::2]) > 0.9)
+    True
+    """
+
+    def __init__(
+        self,
+        kernel: Any = "rbf",
+        *,
+        ard: bool = False,
+        offset: float = 100.0,
+        standardize: bool = True,
+        class_weight: Mapping[Any, float] | str | None = None,
+        restarts: int = 1,
+        full_bayes: bool = False,
+        sampler: dict[str, Any] | None = None,
+        tol: float = 0.1,
+        max_iter: int = 200,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        progressbar: bool = False,
+    ) -> None:
+        super().__init__(
+            kernel,
+            ard=ard,
+            offset=offset,
+            standardize=standardize,
+            restarts=restarts,
+            full_bayes=full_bayes,
+            sampler=sampler,
+            tol=tol,
+            max_iter=max_iter,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            progressbar=progressbar,
+        )
+        self.class_weight = class_weight
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Find the hyperparameters and the support vectors of each machine.
+
+        Parameters
+        ----------
+        X : array_like of shape (n, d)
+            Inputs, or the Gram matrix for ``kernel="precomputed"``.
+        y : array_like of shape (n,)
+            Labels of any kind, of two classes at least.
+        sample_weight : array_like of shape (n,), optional
+            How often each row counts; zero leaves it out.
+
+        Returns
+        -------
+        BayesianSVC
+            Itself.
+        """
+        inputs, labels = validate_data(self, X, y, dtype=np.float64)
+        check_classification_targets(labels)
+        rows, weight, kept = self._prepare(inputs, self._weighted_by_class(labels, sample_weight))
+        labels = np.asarray(labels)[kept]
+        self.classes_ = np.unique(labels)
+        count = self.classes_.size
+        if count < 2:
+            raise ValueError(
+                f"y must have two classes at least, but all labels are {self.classes_[0]!r}. "
+                "Provide rows of 1 class more."
+            )
+        chosen = self.classes_[1:] if count == 2 else self.classes_
+        generators = self._generator().spawn(len(chosen))
+        trained: list[Trained]
+        settings = {"n_jobs": self.n_jobs if count == 2 else 1}
+        trained = Parallel(n_jobs=1 if count == 2 else self.n_jobs)(
+            delayed(self._train)(
+                trigonometric_likelihood(),
+                rows,
+                np.where(labels == label, 1.0, -1.0),
+                weight,
+                generator,
+                **settings,
+            )
+            for label, generator in zip(chosen, generators, strict=True)
+        )
+        self._trained = trained
+        machines = [each.machine for each in trained]
+        support = np.unique(np.concatenate([machine.rows for machine in machines]))
+        self.support_ = kept[support]
+        self.support_vectors_ = inputs[self.support_]
+        self.dual_coef_ = np.zeros((len(machines), support.size))
+        for k, machine in enumerate(machines):
+            self.dual_coef_[k, np.searchsorted(support, machine.rows)] = machine.posterior.a
+        self.hyperparameters_ = _one_or_all([self._named(m, 1.0) for m in machines])
+        self.log_evidence_ = _one_or_all([machine.log_evidence for machine in machines])
+        self.restarts_ = _one_or_all([table_of(each) for each in trained])
+        self.gap_ = max(machine.gap for machine in machines)
+        self.n_iter_ = max(each.runs[0].evaluations for each in trained)
+        self.converged_ = all(each.converged for each in trained)
+        relevances = [r for r in (machine.relevance for machine in machines) if r is not None]
+        if relevances:
+            self.relevance_ = np.max(relevances, axis=0)
+            self.feature_importances_ = self.relevance_ / self.relevance_.sum()
+        return self
+
+    def decision_function(self, X: ArrayLike) -> Array:
+        """Return how clearly rows belong to the classes.
+
+        Parameters
+        ----------
+        X : array_like of shape (n, d)
+            New inputs.
+
+        Returns
+        -------
+        ndarray of shape (n,) or (n, n_classes)
+            Log odds of the second of two classes, or of each of several against the rest, in nats.
+        """
+        rows = self._rows(X)
+        odds = [_log_odds(each, rows) for each in self._trained]
+        return odds[0] if len(odds) == 1 else np.stack(odds, axis=1)
+
+    def predict_log_proba(self, X: ArrayLike) -> Array:
+        """Return the log probabilities of the classes, of shape (n, n_classes).
+
+        Parameters
+        ----------
+        X : array_like of shape (n, d)
+            New inputs.
+        """
+        rows = self._rows(X)
+        if len(self._trained) == 1:
+            return np.stack([_log_probability(self._trained[0], rows, s) for s in (-1, 1)], axis=1)
+        logs = np.stack([_log_probability(each, rows, 1) for each in self._trained], axis=1)
+        return np.asarray(logs - logsumexp(logs, axis=1, keepdims=True))
+
+    def predict_proba(self, X: ArrayLike) -> Array:
+        """Return the probabilities of the classes, of shape (n, n_classes).
+
+        For more than two classes, those of one class against the rest are divided by their sum.
+
+        Parameters
+        ----------
+        X : array_like of shape (n, d)
+            New inputs.
+        """
+        return np.exp(self.predict_log_proba(X))
+
+    def predict(self, X: ArrayLike) -> Any:
+        """Return the most probable labels.
+
+        Parameters
+        ----------
+        X : array_like of shape (n, d)
+            New inputs.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        check_is_fitted(self)
+        if len(self._trained) == 1 and len(self._trained[0].members) == 1:
+            positive = self._trained[0].machine.mean(self._rows(X)) > 0.0  # needs no variance
+            return self.classes_[positive.astype(int)]
+        decision = self.decision_function(X)
+        if decision.ndim == 1:
+            return self.classes_[(decision > 0.0).astype(int)]
+        return self.classes_[decision.argmax(axis=1)]
+
+    @property
+    def datatree_(self) -> Any:
+        """The hyperparameters as ArviZ knows them."""
+        check_is_fitted(self)
+        return _one_or_all([tree_of(each) for each in self._trained])
+
+    def to_pymc(self, label: Any = None) -> tuple[Any, Any]:
+        """Return the PyMC model of a machine, in its standardised units.
+
+        Parameters
+        ----------
+        label : optional
+            The class that is told from the rest; not needed for two classes.
+
+        Returns
+        -------
+        model : pymc.Model
+            With log-normal priors of the hyperparameters, and the observed labels ``y``.
+        gp : pymc_bsvm.gp.BTSVC
+            The process, for `conditional` and `predict_proba`.
+        """
+        check_is_fitted(self)
+        if len(self._trained) == 1:
+            return model_of(self._trained[0].objective)
+        places = np.flatnonzero(self.classes_ == label)
+        if not places.size:
+            raise ValueError(
+                f"label must be one of the classes, but it is {label!r}. "
+                f"Pass one of {list(self.classes_)}."
+            )
+        return model_of(self._trained[places[0]].objective)
+
+    def _weighted_by_class(self, y: Any, sample_weight: Any) -> Any:
+        """Return the weights of rows times those of their classes; None if there are neither."""
+        if self.class_weight is None:
+            return sample_weight
+        y = np.asarray(y)
+        classes = np.unique(y)
+        if isinstance(self.class_weight, str) and sample_weight is not None:
+            counted = y[np.asarray(sample_weight) > 0.0]
+            total = {label: np.sum(np.asarray(sample_weight)[y == label]) for label in classes}
+            mean = np.sum(list(total.values())) / np.unique(counted).size
+            factors = {label: mean / total[label] for label in classes if total[label] > 0.0}
+        else:
+            each = compute_class_weight(self.class_weight, classes=classes, y=y)
+            factors = dict(zip(classes, each, strict=True))
+        by_class = np.array([factors.get(label, 0.0) for label in y])
+        return by_class if sample_weight is None else by_class * np.asarray(sample_weight)
+
+
+def _log_probability(trained: Trained, rows: Array, sign: int) -> Array:
+    """Return the log probability of one side, averaged over the members."""
+    logs = [
+        ClassPredictive(*machine.moments(rows), machine.loss).log_probability(sign)  # type: ignore[arg-type]
+        for machine in trained.members
+    ]
+    return np.asarray(logsumexp(logs, axis=0) - np.log(len(logs)))
+
+
+def _log_odds(trained: Trained, rows: Array) -> Array:
+    return _log_probability(trained, rows, 1) - _log_probability(trained, rows, -1)
+
+
+def _one_or_all(values: list[Any]) -> Any:
+    return values[0] if len(values) == 1 else values

@@ -1,0 +1,360 @@
+"""Bayesian support vector regression with the habits of scikit-learn."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import RegressorMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from pymc_bsvm._validation import Interval, as_parameter
+from pymc_bsvm.estimators.base import BayesianMachine
+from pymc_bsvm.estimators.likelihood import silf_likelihood
+from pymc_bsvm.estimators.mixture import RegressionMixture
+from pymc_bsvm.estimators.sampling import model_of
+from pymc_bsvm.estimators.scale import Scale
+from pymc_bsvm.estimators.trained import table_of
+from pymc_bsvm.estimators.tree import tree_of
+from pymc_bsvm.evidence.predictive import RegressionPredictive
+from pymc_bsvm.losses import SILF
+from pymc_bsvm.losses.base import Array
+
+__all__ = ["BayesianSVR"]
+
+_SHARE = Interval(0.0, 1.0)
+_BETA = Interval(0.0, 1.0, includes_high=True)
+
+
+class BayesianSVR(RegressorMixin, BayesianMachine):
+    """Support vector regression with hyperparameters by evidence and error bars.
+
+    A Gaussian process with the soft insensitive loss: sparse like a support vector machine, robust
+    to outliers, and with a predictive distribution for each row. The hyperparameters maximise
+    Laplace's approximation of the evidence; there is no grid and no validation set.
+
+    Parameters
+    ----------
+    kernel : str, Kernel, pm.gp.cov.Covariance or callable, default "rbf"
+        "rbf", "matern32", "matern52", "linear", "poly", "periodic", "bspline", "dirichlet" or
+        "precomputed"; a sum of objects of `pymc_bsvm.estimators.kernels`; or a fixed covariance
+        function, of which the amplitude alone is learned.
+    ard : bool, default False
+        Whether each column has a length-scale of its own, for kernels by name.
+    beta : float or "auto", default "auto"
+        Share of the tube over which the loss bends, in (0, 1]. "auto" is 0.3 below 2000 rows, 0.1
+        up to 4000 and 0.05 beyond, as in [Chu03]_.
+    offset : float, default 100.0
+        Variance of the constant in (4.3) of [Chu03]_, in units of the targets' variance.
+    standardize : bool, default True
+        Whether columns and targets are brought to mean zero and variance one inside. What is
+        reported is in the units of the data.
+    restarts : int, default 1
+        Number of starts of the search.
+    full_bayes : bool, default False
+        Whether predictions are averaged over draws of the hyperparameters by NUTS. It compiles a
+        PyMC model, which takes up to a minute the first time.
+    sampler : dict, optional
+        Arguments of `pymc.sample` for `full_bayes`, such as ``{"draws": 500}``.
+    tol : float, default 0.1
+        Largest slope of the log evidence, in nats per unit of the logarithm of a hyperparameter, at
+        which the search stops.
+    max_iter : int, default 200
+        Largest number of iterations of the search, for each start.
+    random_state : int, RandomState or None, default None
+        Seed of the starts beyond the first, of the share of the rows on which a search with more
+        than 500 rows begins, and of the sampler.
+    n_jobs : int or None, default None
+        Number of starts at a time, through joblib.
+    progressbar : bool, default False
+        Show the progress.
+
+    Attributes
+    ----------
+    hyperparameters_ : dict
+        In the units of the data: "C", "epsilon", "eta", and for kernels that have them "ls" and
+        "period", arrays of one number for each column.
+    log_evidence_ : float
+        Log evidence of the targets, in nats.
+    support_ : ndarray of shape (n_support,)
+        Rows of the support vectors.
+    support_vectors_ : ndarray of shape (n_support, n_features_in_)
+        Their inputs.
+    dual_coef_ : ndarray of shape (n_support,)
+        Their signed duals.
+    free_ : ndarray of shape (n_support,)
+        Which of them are inside the bend of the loss; the others are bound.
+    relevance_ : ndarray of shape (n_features_in_,)
+        Standard deviation of a column in units of its length-scale, for ``ard=True``.
+    feature_importances_ : ndarray of shape (n_features_in_,)
+        The relevances divided by their sum, for `sklearn.feature_selection.SelectFromModel`.
+    beta_ : float
+        The share that was used.
+    gap_ : float
+        Duality gap of the solution, in nats: a certificate of optimality.
+    n_iter_ : int
+        Number of evaluations of the evidence by the best run.
+    converged_ : bool
+        Whether the best run ended with a slope below `tol`.
+    restarts_ : DataFrame
+        One row for each start, the best first, in the units of the machine.
+    datatree_ : DataTree
+        The hyperparameters (or their draws) as ArviZ knows them.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+
+    See Also
+    --------
+    BayesianSVC : classification.
+    BayesianSVRCommittee : more rows than fit into one kernel matrix.
+    pymc_bsvm.gp.BSVR : the same model inside PyMC.
+
+    References
+    ----------
+    [Chu03]_, chapter 4; [CKO04]_.
+
+    Examples
+    --------
+    >>> from pymc_bsvm.datasets import sinc
+    >>> from pymc_bsvm.estimators import BayesianSVR
+    >>> X, y = sinc(100, outliers=0.1)
+    >>> model = BayesianSVR().fit(X, y)
+    >>> mean, std = model.predict(X[:3], return_std=True)
+    >>> low, high = model.predict_interval(X[:3], coverage=0.9)
+    """
+
+    def __init__(
+        self,
+        kernel: Any = "rbf",
+        *,
+        ard: bool = False,
+        beta: float | str = "auto",
+        offset: float = 100.0,
+        standardize: bool = True,
+        restarts: int = 1,
+        full_bayes: bool = False,
+        sampler: dict[str, Any] | None = None,
+        tol: float = 0.1,
+        max_iter: int = 200,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        progressbar: bool = False,
+    ) -> None:
+        super().__init__(
+            kernel,
+            ard=ard,
+            offset=offset,
+            standardize=standardize,
+            restarts=restarts,
+            full_bayes=full_bayes,
+            sampler=sampler,
+            tol=tol,
+            max_iter=max_iter,
+            random_state=random_state,
+            n_jobs=n_jobs,
+            progressbar=progressbar,
+        )
+        self.beta = beta
+
+    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+        """Find the hyperparameters and the support vectors.
+
+        Parameters
+        ----------
+        X : array_like of shape (n, d)
+            Inputs, or the Gram matrix for ``kernel="precomputed"``.
+        y : array_like of shape (n,)
+            Targets.
+        sample_weight : array_like of shape (n,), optional
+            How often each row counts; zero leaves it out.
+
+        Returns
+        -------
+        BayesianSVR
+            Itself.
+        """
+        inputs, targets = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
+        rows, weight, kept = self._prepare(inputs, sample_weight)
+        t = np.asarray(targets, dtype=float)[kept]
+        self.beta_ = self._beta(t.size)
+        self._target = Scale.of(t[:, None], weight) if self.standardize else Scale.none(1)
+        unit = float(self._target.spread[0])
+        trained = self._train(
+            silf_likelihood(self.beta_),
+            rows,
+            self._target(t[:, None])[:, 0],
+            weight,
+            self._generator(),
+            self.n_jobs,
+        )
+        self._trained = trained
+        machine = trained.machine
+        count = t.size if weight is None else weight.sum()
+        self.log_evidence_ = machine.log_evidence - count * np.log(unit)
+        self.hyperparameters_ = self._named(machine, unit)
+        self.support_ = kept[machine.rows]
+        self.support_vectors_ = inputs[self.support_]
+        self.dual_coef_ = machine.posterior.a / unit
+        self.free_ = machine.free
+        self.gap_ = machine.gap
+        self.n_iter_ = trained.runs[0].evaluations
+        self.converged_ = trained.converged
+        self.restarts_ = table_of(trained)
+        relevance = machine.relevance
+        if relevance is not None:
+            self.relevance_ = relevance
+            self.feature_importances_ = relevance / relevance.sum()
+        return self
+
+    def predict(self, X: ArrayLike, return_std: bool = False) -> Array | tuple[Array, Array]:
+        """Return the means of the targets, and on request their standard deviations.
+
+        Parameters
+        ----------
+        X : array_like of shape (n, d)
+            New inputs.
+        return_std : bool, default False
+            Whether to return standard deviations, with the noise, too.
+
+        Returns
+        -------
+        ndarray of shape (n,), or two of them
+        """
+        rows = self._rows(X)
+        if not return_std:
+            mean = np.mean([machine.mean(rows) for machine in self._trained.members], axis=0)
+            return np.asarray(self._target.centre[0] + self._target.spread[0] * mean)
+        distribution = self._predictive(rows)
+        return distribution.mean, np.sqrt(distribution.variance)
+
+    def predict_quantiles(self, X: ArrayLike, q: ArrayLike) -> Array:
+        """Return quantiles of the targets.
+
+        Parameters
+        ----------
+        X : array_like of shape (n, d)
+            New inputs.
+        q : float or array_like of shape (k,)
+            Probabilities, strictly between 0 and 1.
+
+        Returns
+        -------
+        ndarray of shape (n,) for one probability, (n, k) for several
+        """
+        _SHARE.check("q", q)
+        distribution = self._predictive(self._rows(X))
+        if np.ndim(q) == 0:
+            return distribution.quantile(float(np.asarray(q)))
+        return np.stack([distribution.quantile(float(u)) for u in np.ravel(q)], axis=1)
+
+    def predict_interval(self, X: ArrayLike, coverage: float = 0.9) -> tuple[Array, Array]:
+        """Return the ends of central intervals of the targets.
+
+        Parameters
+        ----------
+        X : array_like of shape (n, d)
+            New inputs.
+        coverage : float, default 0.9
+            Probability of the interval, strictly between 0 and 1.
+
+        Returns
+        -------
+        low, high : ndarray of shape (n,)
+        """
+        tail = 0.5 * (1.0 - as_parameter("coverage", coverage, _SHARE))
+        ends = self.predict_quantiles(X, [tail, 1.0 - tail])
+        return ends[:, 0], ends[:, 1]
+
+    def log_predictive_density(self, X: ArrayLike, y: ArrayLike) -> Array:
+        """Return the log predictive density of targets, in nats per unit of the target.
+
+        Parameters
+        ----------
+        X : array_like of shape (n, d)
+            New inputs.
+        y : array_like of shape (n,)
+            Their targets.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        check_is_fitted(self)
+        _, targets = validate_data(self, X, y, dtype=np.float64, y_numeric=True, reset=False)
+        return self._predictive(self._rows(X)).logpdf(np.asarray(targets, dtype=float))
+
+    def sample_y(self, X: ArrayLike, n_samples: int = 1, random_state: Any = 0) -> Array:
+        """Draw targets, with the correlations of the function between rows and with noise.
+
+        Parameters
+        ----------
+        X : array_like of shape (n, d)
+            New inputs.
+        n_samples : int, default 1
+            Number of draws.
+        random_state : int, RandomState or None, default 0
+            Seed.
+
+        Returns
+        -------
+        ndarray of shape (n, n_samples)
+        """
+        if self._pairwise:
+            raise ValueError(
+                "A precomputed Gram matrix does not hold the covariances of new rows with each "
+                "other. Pass the kernel itself to draw targets."
+            )
+        rows = self._rows(X)
+        seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
+        rng = np.random.default_rng(seed)
+        members = self._trained.members
+        result = np.empty((rows.shape[0], n_samples))
+        for k, chosen in enumerate(rng.integers(len(members), size=n_samples)):
+            machine = members[chosen]
+            mean, covariance = machine.joint(rows)
+            f = rng.multivariate_normal(mean, covariance, method="eigh")
+            result[:, k] = f + machine.loss.quantile(rng.random(f.size))
+        return np.asarray(self._target.centre[0] + self._target.spread[0] * result)
+
+    @property
+    def datatree_(self) -> Any:
+        """The hyperparameters in the units of the machine, as ArviZ knows them."""
+        check_is_fitted(self)
+        return tree_of(self._trained)
+
+    def to_pymc(self) -> tuple[Any, Any]:
+        """Return the PyMC model of the fit, in the units of the machine.
+
+        Returns
+        -------
+        model : pymc.Model
+            With log-normal priors of the hyperparameters, and the observed ``y``.
+        gp : pymc_bsvm.gp.BSVR
+            The process, for `conditional` and `predict`.
+        """
+        check_is_fitted(self)
+        return model_of(self._trained.objective)
+
+    def _predictive(self, rows: Array) -> RegressionMixture:
+        """Return the predictive distribution in the units of the targets."""
+        centre, unit = float(self._target.centre[0]), float(self._target.spread[0])
+        parts = []
+        for machine in self._trained.members:
+            mean, variance = machine.moments(rows)
+            loss = machine.loss
+            assert isinstance(loss, SILF)
+            noise = SILF(loss.C / unit, loss.epsilon * unit, loss.beta)
+            parts.append(RegressionPredictive(centre + unit * mean, unit**2 * variance, noise))
+        return RegressionMixture(parts)
+
+    def _beta(self, n: int) -> float:
+        if isinstance(self.beta, str):
+            if self.beta != "auto":
+                raise ValueError(
+                    f"beta must be 'auto' or a number in (0, 1], but it is {self.beta!r}. "
+                    "Pass, for example, 0.3."
+                )
+            return 0.3 if n < 2000 else 0.1 if n <= 4000 else 0.05
+        return as_parameter("beta", self.beta, _BETA)

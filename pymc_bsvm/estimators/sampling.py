@@ -1,0 +1,113 @@
+"""The PyMC model of a machine, and NUTS on its evidence."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import numpy as np
+
+from pymc_bsvm.estimators.machine import Machine, Objective
+from pymc_bsvm.losses.base import Array
+from pymc_bsvm.solvers import DualSolveError
+
+__all__ = ["model_of", "sample"]
+
+_LOGGER = logging.getLogger("pymc_bsvm")
+_SPREAD = 1.5  # of the logarithms of hyperparameters, a priori
+_MEMBERS = 50  # draws that predictions are averaged over
+_SETTINGS = {"draws": 250, "tune": 250, "chains": 2}
+
+
+def model_of(objective: Objective) -> tuple[Any, Any]:
+    """Return the PyMC model and the process whose evidence an objective is.
+
+    Hyperparameters have log-normal priors around their starts. Those of columns are one vector.
+    """
+    import pymc as pm
+
+    from pymc_bsvm.gp import BSVR, BTSVC
+
+    specification = objective.specification
+    if objective.sample_weight is not None:
+        raise ValueError(
+            "A PyMC model has no sample_weight, but the estimator was fitted with one. "
+            "Repeat the rows and fit again."
+        )
+    with pm.Model() as model:
+        values: list[Any] = []
+        for name, places in _variables(objective).items():
+            start = np.log([specification.hyperparameters[k].start for k in places])
+            if "[" in specification.hyperparameters[places[0]].name:
+                values += list(pm.LogNormal(name, start, _SPREAD, shape=len(places)))
+            else:
+                values.append(pm.LogNormal(name, start[0], _SPREAD))
+        of_loss, of_kernel = specification.split(values)
+        cov = specification.kernel.to_pymc(of_kernel, specification.d)
+        if specification.offset:
+            cov = cov + pm.gp.cov.Constant(specification.offset)
+        fields = {h.name: v for h, v in zip(specification.likelihood.free, of_loss, strict=True)}
+        fields |= specification.likelihood.fixed
+        gp: Any
+        if specification.likelihood.loss_type.task == "regression":
+            gp, y = BSVR(cov_func=cov), objective.y
+        else:
+            gp, y = BTSVC(cov_func=cov), (objective.y > 0.0).astype(int)
+        gp.marginal_likelihood("y", X=objective.X, y=y, **fields)
+    return model, gp
+
+
+def sample(
+    objective: Objective,
+    machine: Machine,
+    rng: np.random.Generator,
+    settings: dict[str, Any] | None,
+    progressbar: bool,
+) -> tuple[list[Machine], Any]:
+    """Draw hyperparameters by NUTS; return machines at some of the draws, and all draws."""
+    import pymc as pm
+
+    model, _ = model_of(objective)
+    variables = _variables(objective)
+    start = {name: machine.values[places] for name, places in variables.items()}
+    start = {
+        name: x if "[" in _name(objective, variables[name][0]) else x[0]
+        for name, x in start.items()
+    }
+    tree = pm.sample(
+        model=model,
+        initvals=start,
+        random_seed=int(rng.integers(2**31)),
+        progressbar=progressbar,
+        **{**_SETTINGS, **(settings or {})},
+    )
+    posterior = tree["posterior"]
+    total = posterior.sizes["chain"] * posterior.sizes["draw"]
+    chosen = np.unique(np.linspace(0, total - 1, min(_MEMBERS, total)).astype(int))
+    values = np.empty((chosen.size, machine.values.size))
+    for name, places in variables.items():
+        draws = posterior[name].values.reshape(total, -1)
+        values[:, places] = draws[chosen]
+    return _machines(objective, values), tree
+
+
+def _machines(objective: Objective, values: Array) -> list[Machine]:
+    machines = []
+    for row in values:
+        try:
+            machines.append(Machine.at(objective, row))
+        except DualSolveError as error:
+            _LOGGER.warning("A draw of the hyperparameters is left out: %s", error)
+    return machines
+
+
+def _variables(objective: Objective) -> dict[str, list[int]]:
+    """Return the places of hyperparameters by the name of their variable."""
+    places: dict[str, list[int]] = {}
+    for k in range(len(objective.specification.hyperparameters)):
+        places.setdefault(_name(objective, k).split("[")[0], []).append(k)
+    return places
+
+
+def _name(objective: Objective, k: int) -> str:
+    return objective.specification.hyperparameters[k].name
