@@ -2,8 +2,9 @@
 
 Likelihoods for PyMC models (`SILF`, `EpsilonInsensitive`, `Trigonometric`), the family of losses
 they come from (`losses`), the sparse solver for their MAP estimates (`solve_dual`), the evidence
-(`laplace_evidence`) and the Gaussian process models that are marginalised with it (`gp`), and the
-simulated data of the papers (`datasets`). Names are imported when they are first used, so that
+(`laplace_evidence`) and the Gaussian process models that are marginalised with it (`gp`), the
+estimators for scikit-learn (`BayesianSVR`, `BayesianSVC`), and the simulated data of the papers
+(`datasets`). Names are imported when they are first used, so that
 importing the package is cheap.
 """
 
@@ -12,8 +13,9 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pymc_bsvm import datasets, evidence, gp, inference, losses, reporting, solvers
+    from pymc_bsvm import datasets, estimators, evidence, gp, inference, losses, reporting, solvers
     from pymc_bsvm.distributions import SILF, EpsilonInsensitive, Trigonometric
+    from pymc_bsvm.estimators import BayesianSVC, BayesianSVR, BayesianSVRCommittee
     from pymc_bsvm.evidence import laplace_evidence
     from pymc_bsvm.inference import compare_evidence, compare_posteriors, fit_evidence
     from pymc_bsvm.solvers import solve_dual
@@ -23,6 +25,7 @@ __all__ = [
     "SILF",
     "BayesianSVC",
     "BayesianSVR",
+    "BayesianSVRCommittee",
     "EpsilonInsensitive",
     "Trigonometric",
     "compare_evidence",
@@ -46,6 +49,7 @@ _MODULES = {
     "Trigonometric": "distributions",
     "BayesianSVC": "estimators",
     "BayesianSVR": "estimators",
+    "BayesianSVRCommittee": "estimators",
     "datasets": "",
     "estimators": "",
     "evidence": "",

@@ -13,6 +13,7 @@ except ImportError as error:
 
 from pymc_bsvm.estimators import kernels
 from pymc_bsvm.estimators.classifier import BayesianSVC
+from pymc_bsvm.estimators.committee import BayesianSVRCommittee
 from pymc_bsvm.estimators.regressor import BayesianSVR
 
-__all__ = ["BayesianSVC", "BayesianSVR", "kernels"]
+__all__ = ["BayesianSVC", "BayesianSVR", "BayesianSVRCommittee", "kernels"]

@@ -25,9 +25,13 @@ from pymc_bsvm.estimators.trained import Trained
 from pymc_bsvm.evidence.restart import Ending
 from pymc_bsvm.losses.base import Array
 
-__all__ = ["BayesianMachine"]
+__all__ = ["REMEDIES", "BayesianMachine", "progress"]
 
-_REMEDIES = {
+REMEDIES = {
+    Ending.INTERRUPTED: (
+        "The search was interrupted; the best hyperparameters so far are kept. "
+        "Fit again for a better optimum."
+    ),
     Ending.MAX_ITER: "The search ended at max_iter before the slope was below tol. Raise max_iter.",
     Ending.STALLED: (
         "The search ended where no step raises the evidence, with a slope above tol. "
@@ -130,7 +134,7 @@ class BayesianMachine(BaseEstimator):
         """Find the hyperparameters of one machine."""
         specification = Specification(self._kernel, likelihood, float(self.offset), X.shape[1])
         objective = Objective(specification, X, y, weight)
-        with _progress(self.progressbar) as report:
+        with progress(self.progressbar) as report:
             runs = search(
                 objective,
                 int(self.restarts),
@@ -146,8 +150,8 @@ class BayesianMachine(BaseEstimator):
                 f"The evidence is not finite at any of the {len(runs)} starts. "
                 "Check the scale of the inputs and the kernel."
             )
-        if best.ending in _REMEDIES:
-            warnings.warn(_REMEDIES[best.ending], ConvergenceWarning, stacklevel=3)
+        if best.ending in REMEDIES:
+            warnings.warn(REMEDIES[best.ending], ConvergenceWarning, stacklevel=3)
         machine = Machine.at(objective, np.exp(best.end))
         draws: list[Machine] = []
         tree = None
@@ -202,7 +206,7 @@ class BayesianMachine(BaseEstimator):
         return result
 
 
-class _progress:
+class progress:
     """A progress bar as a context; it reports the best log evidence."""
 
     def __init__(self, show: bool) -> None:

@@ -9,14 +9,16 @@ from typing import Any
 
 import numpy as np
 
+from pymc_bsvm._validation import Interval, as_parameter
 from pymc_bsvm.estimators.kernels import Hyperparameter
 from pymc_bsvm.losses import SILF, Loss, Trigonometric
 from pymc_bsvm.losses.base import Array
 
-__all__ = ["Likelihood", "silf_likelihood", "trigonometric_likelihood"]
+__all__ = ["Likelihood", "beta_of", "noise_in", "silf_likelihood", "trigonometric_likelihood"]
 
 # C in [0.01, 1000] and ln epsilon in [-5, -0.7] for standardised targets, section 4.4 of [Chu03]_
 _C = Hyperparameter("C", 1.0, 0.01, 1000.0)
+_BETA = Interval(0.0, 1.0, includes_high=True)
 _EPSILON = Hyperparameter("epsilon", 0.05, math.exp(-5.0), math.exp(-0.7))
 
 
@@ -52,3 +54,21 @@ def silf_likelihood(beta: float) -> Likelihood:
 def trigonometric_likelihood() -> Likelihood:
     """Return the trigonometric likelihood with a margin of one; the amplitude takes its place."""
     return Likelihood(Trigonometric, (), {"delta": 1.0})
+
+
+def beta_of(beta: Any, n: int) -> float:
+    """Return the share of the tube over which SILF bends, for n rows; [Chu03]_ for "auto"."""
+    if isinstance(beta, str):
+        if beta != "auto":
+            raise ValueError(
+                f"beta must be 'auto' or a number in (0, 1], but it is {beta!r}. "
+                "Pass, for example, 0.3."
+            )
+        return 0.3 if n < 2000 else 0.1 if n <= 4000 else 0.05
+    return as_parameter("beta", beta, _BETA)
+
+
+def noise_in(unit: float, loss: Loss) -> SILF:
+    """Return SILF of standardised targets in the units of the targets."""
+    assert isinstance(loss, SILF)
+    return SILF(loss.C / unit, loss.epsilon * unit, loss.beta)

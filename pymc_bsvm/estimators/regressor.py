@@ -6,29 +6,24 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import RegressorMixin
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from pymc_bsvm._validation import Interval, as_parameter
 from pymc_bsvm.estimators.base import BayesianMachine
-from pymc_bsvm.estimators.likelihood import silf_likelihood
+from pymc_bsvm.estimators.likelihood import beta_of, noise_in, silf_likelihood
 from pymc_bsvm.estimators.mixture import RegressionMixture
+from pymc_bsvm.estimators.predictions import RegressionPredictions
 from pymc_bsvm.estimators.sampling import model_of
 from pymc_bsvm.estimators.scale import Scale
 from pymc_bsvm.estimators.trained import table_of
 from pymc_bsvm.estimators.tree import tree_of
 from pymc_bsvm.evidence.predictive import RegressionPredictive
-from pymc_bsvm.losses import SILF
 from pymc_bsvm.losses.base import Array
 
 __all__ = ["BayesianSVR"]
 
-_SHARE = Interval(0.0, 1.0)
-_BETA = Interval(0.0, 1.0, includes_high=True)
 
-
-class BayesianSVR(RegressorMixin, BayesianMachine):
+class BayesianSVR(RegressionPredictions, BayesianMachine):
     """Support vector regression with hyperparameters by evidence and error bars.
 
     A Gaussian process with the soft insensitive loss: sparse like a support vector machine, robust
@@ -178,7 +173,7 @@ class BayesianSVR(RegressorMixin, BayesianMachine):
         inputs, targets = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
         rows, weight, kept = self._prepare(inputs, sample_weight)
         t = np.asarray(targets, dtype=float)[kept]
-        self.beta_ = self._beta(t.size)
+        self.beta_ = beta_of(self.beta, t.size)
         self._target = Scale.of(t[:, None], weight) if self.standardize else Scale.none(1)
         unit = float(self._target.spread[0])
         trained = self._train(
@@ -207,83 +202,6 @@ class BayesianSVR(RegressorMixin, BayesianMachine):
             self.relevance_ = relevance
             self.feature_importances_ = relevance / relevance.sum()
         return self
-
-    def predict(self, X: ArrayLike, return_std: bool = False) -> Array | tuple[Array, Array]:
-        """Return the means of the targets, and on request their standard deviations.
-
-        Parameters
-        ----------
-        X : array_like of shape (n, d)
-            New inputs.
-        return_std : bool, default False
-            Whether to return standard deviations, with the noise, too.
-
-        Returns
-        -------
-        ndarray of shape (n,), or two of them
-        """
-        rows = self._rows(X)
-        if not return_std:
-            mean = np.mean([machine.mean(rows) for machine in self._trained.members], axis=0)
-            return np.asarray(self._target.centre[0] + self._target.spread[0] * mean)
-        distribution = self._predictive(rows)
-        return distribution.mean, np.sqrt(distribution.variance)
-
-    def predict_quantiles(self, X: ArrayLike, q: ArrayLike) -> Array:
-        """Return quantiles of the targets.
-
-        Parameters
-        ----------
-        X : array_like of shape (n, d)
-            New inputs.
-        q : float or array_like of shape (k,)
-            Probabilities, strictly between 0 and 1.
-
-        Returns
-        -------
-        ndarray of shape (n,) for one probability, (n, k) for several
-        """
-        _SHARE.check("q", q)
-        distribution = self._predictive(self._rows(X))
-        if np.ndim(q) == 0:
-            return distribution.quantile(float(np.asarray(q)))
-        return np.stack([distribution.quantile(float(u)) for u in np.ravel(q)], axis=1)
-
-    def predict_interval(self, X: ArrayLike, coverage: float = 0.9) -> tuple[Array, Array]:
-        """Return the ends of central intervals of the targets.
-
-        Parameters
-        ----------
-        X : array_like of shape (n, d)
-            New inputs.
-        coverage : float, default 0.9
-            Probability of the interval, strictly between 0 and 1.
-
-        Returns
-        -------
-        low, high : ndarray of shape (n,)
-        """
-        tail = 0.5 * (1.0 - as_parameter("coverage", coverage, _SHARE))
-        ends = self.predict_quantiles(X, [tail, 1.0 - tail])
-        return ends[:, 0], ends[:, 1]
-
-    def log_predictive_density(self, X: ArrayLike, y: ArrayLike) -> Array:
-        """Return the log predictive density of targets, in nats per unit of the target.
-
-        Parameters
-        ----------
-        X : array_like of shape (n, d)
-            New inputs.
-        y : array_like of shape (n,)
-            Their targets.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-        """
-        check_is_fitted(self)
-        _, targets = validate_data(self, X, y, dtype=np.float64, y_numeric=True, reset=False)
-        return self._predictive(self._rows(X)).logpdf(np.asarray(targets, dtype=float))
 
     def sample_y(self, X: ArrayLike, n_samples: int = 1, random_state: Any = 0) -> Array:
         """Draw targets, with the correlations of the function between rows and with noise.
@@ -337,24 +255,16 @@ class BayesianSVR(RegressorMixin, BayesianMachine):
         check_is_fitted(self)
         return model_of(self._trained.objective)
 
+    def _means(self, rows: Array) -> Array:
+        mean = np.mean([machine.mean(rows) for machine in self._trained.members], axis=0)
+        return np.asarray(self._target.centre[0] + self._target.spread[0] * mean)
+
     def _predictive(self, rows: Array) -> RegressionMixture:
         """Return the predictive distribution in the units of the targets."""
         centre, unit = float(self._target.centre[0]), float(self._target.spread[0])
         parts = []
         for machine in self._trained.members:
             mean, variance = machine.moments(rows)
-            loss = machine.loss
-            assert isinstance(loss, SILF)
-            noise = SILF(loss.C / unit, loss.epsilon * unit, loss.beta)
+            noise = noise_in(unit, machine.loss)
             parts.append(RegressionPredictive(centre + unit * mean, unit**2 * variance, noise))
         return RegressionMixture(parts)
-
-    def _beta(self, n: int) -> float:
-        if isinstance(self.beta, str):
-            if self.beta != "auto":
-                raise ValueError(
-                    f"beta must be 'auto' or a number in (0, 1], but it is {self.beta!r}. "
-                    "Pass, for example, 0.3."
-                )
-            return 0.3 if n < 2000 else 0.1 if n <= 4000 else 0.05
-        return as_parameter("beta", self.beta, _BETA)

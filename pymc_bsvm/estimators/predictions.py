@@ -1,0 +1,128 @@
+"""What a regressor says about new rows, whatever its predictive distribution comes from."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import RegressorMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from pymc_bsvm._validation import Interval, as_parameter
+from pymc_bsvm.losses.base import Array
+
+__all__ = ["Predictive", "RegressionPredictions"]
+
+_SHARE = Interval(0.0, 1.0)
+
+
+class Predictive(Protocol):
+    """A distribution of the targets of some rows."""
+
+    @property
+    def mean(self) -> Array:
+        """Means, of shape (n,)."""
+
+    @property
+    def variance(self) -> Array:
+        """Variances, of shape (n,)."""
+
+    def logpdf(self, t: ArrayLike) -> Array:
+        """Return the log density of targets, of shape (n,)."""
+
+    def quantile(self, u: float) -> Array:
+        """Return the quantiles of one probability, of shape (n,)."""
+
+
+class RegressionPredictions(RegressorMixin):
+    """Predictions of a regressor that has `_rows` and `_predictive`."""
+
+    _rows: Callable[[Any], Array]
+    """Check new rows and bring them into the units of the fit; a method of the other base."""
+
+    @abstractmethod
+    def _predictive(self, rows: Array) -> Predictive:
+        """Return the predictive distribution, in the units of the targets."""
+
+    def _means(self, rows: Array) -> Array:
+        """Return the means, which may be cheaper than the distribution."""
+        return self._predictive(rows).mean
+
+    def predict(self, X: ArrayLike, return_std: bool = False) -> Array | tuple[Array, Array]:
+        """Return the means of the targets, and on request their standard deviations.
+
+        Parameters
+        ----------
+        X : array_like of shape (n, d)
+            New inputs.
+        return_std : bool, default False
+            Whether to return standard deviations, with the noise, too.
+
+        Returns
+        -------
+        ndarray of shape (n,), or two of them
+        """
+        rows = self._rows(X)
+        if not return_std:
+            return self._means(rows)
+        distribution = self._predictive(rows)
+        return distribution.mean, np.sqrt(distribution.variance)
+
+    def predict_quantiles(self, X: ArrayLike, q: ArrayLike) -> Array:
+        """Return quantiles of the targets.
+
+        Parameters
+        ----------
+        X : array_like of shape (n, d)
+            New inputs.
+        q : float or array_like of shape (k,)
+            Probabilities, strictly between 0 and 1.
+
+        Returns
+        -------
+        ndarray of shape (n,) for one probability, (n, k) for several
+        """
+        _SHARE.check("q", q)
+        distribution = self._predictive(self._rows(X))
+        if np.ndim(q) == 0:
+            return distribution.quantile(float(np.asarray(q)))
+        return np.stack([distribution.quantile(float(u)) for u in np.ravel(q)], axis=1)
+
+    def predict_interval(self, X: ArrayLike, coverage: float = 0.9) -> tuple[Array, Array]:
+        """Return the ends of central intervals of the targets.
+
+        Parameters
+        ----------
+        X : array_like of shape (n, d)
+            New inputs.
+        coverage : float, default 0.9
+            Probability of the interval, strictly between 0 and 1.
+
+        Returns
+        -------
+        low, high : ndarray of shape (n,)
+        """
+        tail = 0.5 * (1.0 - as_parameter("coverage", coverage, _SHARE))
+        ends = self.predict_quantiles(X, [tail, 1.0 - tail])
+        return ends[:, 0], ends[:, 1]
+
+    def log_predictive_density(self, X: ArrayLike, y: ArrayLike) -> Array:
+        """Return the log predictive density of targets, in nats per unit of the target.
+
+        Parameters
+        ----------
+        X : array_like of shape (n, d)
+            New inputs.
+        y : array_like of shape (n,)
+            Their targets.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        check_is_fitted(self)
+        _, targets = validate_data(self, X, y, dtype=np.float64, y_numeric=True, reset=False)
+        return self._predictive(self._rows(X)).logpdf(np.asarray(targets, dtype=float))
