@@ -32,10 +32,12 @@ REMEDIES = {
         "The search was interrupted; the best hyperparameters so far are kept. "
         "Fit again for a better optimum."
     ),
-    Ending.MAX_ITER: "The search ended at max_iter before the slope was below tol. Raise max_iter.",
+    Ending.MAX_ITER: (
+        "The search ended at max_iter while there was more to gain than tol. Raise max_iter."
+    ),
     Ending.STALLED: (
-        "The search ended where no step raises the evidence, with a slope above tol. "
-        "Raise tol, or restarts."
+        "The search ended where no step raises the evidence, but its slope is not zero. "
+        "Raise restarts, and take the best of several starts."
     ),
 }
 _NOT_NEGATIVE = Interval(0.0, includes_low=True)
@@ -54,7 +56,7 @@ class BayesianMachine(BaseEstimator):
         restarts: int = 1,
         full_bayes: bool = False,
         sampler: dict[str, Any] | None = None,
-        tol: float = 0.1,
+        tol: float = 0.01,
         max_iter: int = 200,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -139,7 +141,7 @@ class BayesianMachine(BaseEstimator):
                 objective,
                 int(self.restarts),
                 rng,
-                gtol=float(self.tol),
+                gain=float(self.tol),
                 maxiter=int(self.max_iter),
                 n_jobs=n_jobs,
                 callback=report,

@@ -70,7 +70,7 @@ class BayesianSVC(ClassifierMixin, BayesianMachine):
     n_iter_ : int
         Largest number of evaluations of the evidence by a best run.
     converged_ : bool
-        Whether every search ended with a slope below `tol`.
+        Whether every search ended before `max_iter`.
     restarts_ : DataFrame, or list of DataFrame
         One row for each start, the best first.
     datatree_ : DataTree, or list of DataTree
@@ -108,7 +108,7 @@ class BayesianSVC(ClassifierMixin, BayesianMachine):
         restarts: int = 1,
         full_bayes: bool = False,
         sampler: dict[str, Any] | None = None,
-        tol: float = 0.1,
+        tol: float = 0.01,
         max_iter: int = 200,
         random_state: Any = None,
         n_jobs: int | None = None,

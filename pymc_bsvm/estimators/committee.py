@@ -42,7 +42,7 @@ class BayesianSVRCommittee(RegressionPredictions, BayesianMachine):
     ----------
     kernel, ard, beta, offset, standardize, restarts, tol, max_iter, progressbar
         As for `BayesianSVR`; the search starts from the optimum of the first expert.
-    expert_size : int, default 500
+    expert_size : int, default 1000
         Number of rows of an expert, about. Fewer rows than one and a half times this number make
         one expert, which is a `BayesianSVR`.
     partition : {"random", "clustered"}, default "random"
@@ -96,12 +96,12 @@ class BayesianSVRCommittee(RegressionPredictions, BayesianMachine):
         beta: float | str = "auto",
         offset: float = 100.0,
         standardize: bool = True,
-        expert_size: int = 500,
+        expert_size: int = 1000,
         partition: str = "random",
         combine: str = "rbcm",
         calibrate: bool = True,
         restarts: int = 1,
-        tol: float = 0.1,
+        tol: float = 0.01,
         max_iter: int = 200,
         random_state: Any = None,
         n_jobs: int | None = None,
@@ -187,7 +187,8 @@ class BayesianSVRCommittee(RegressionPredictions, BayesianMachine):
         size = self.expert_size
         if not isinstance(size, numbers.Integral) or size < 10:
             raise ValueError(
-                f"expert_size must be an integer >= 10, but it is {size!r}. Pass, for example, 500."
+                f"expert_size must be an integer >= 10, but it is {size!r}. "
+                "Pass, for example, 1000."
             )
         for name, choices in (
             ("partition", ("random", "clustered")),
@@ -219,7 +220,7 @@ class BayesianSVRCommittee(RegressionPredictions, BayesianMachine):
 
     def _search(self, together: SumOfEvidences, rng: np.random.Generator) -> Any:
         """Maximise the evidence of one expert, then the sum of all."""
-        settings = {"gtol": float(self.tol), "maxiter": int(self.max_iter)}
+        settings = {"gain": float(self.tol), "maxiter": int(self.max_iter)}
         with progress(self.progressbar) as report:
             one = together.parts[0].objective(together.specification)
             runs = search(one, int(self.restarts), rng, n_jobs=None, callback=report, **settings)  # type: ignore[arg-type]

@@ -23,7 +23,7 @@ __all__ = ["Combination", "Part", "SumOfEvidences", "calibration", "combine", "p
 type Combination = Literal["rbcm", "gpoe"]
 
 _LOGGER = logging.getLogger("pymc_bsvm")
-_WIDEST = 1e3  # what a variance may be multiplied or divided by
+_WIDEST = 100.0  # what a variance may be multiplied or divided by
 
 
 @dataclass(frozen=True)

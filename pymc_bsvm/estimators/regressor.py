@@ -53,9 +53,8 @@ class BayesianSVR(RegressionPredictions, BayesianMachine):
         PyMC model, which takes up to a minute the first time.
     sampler : dict, optional
         Arguments of `pymc.sample` for `full_bayes`, such as ``{"draws": 500}``.
-    tol : float, default 0.1
-        Largest slope of the log evidence, in nats per unit of the logarithm of a hyperparameter, at
-        which the search stops.
+    tol : float, default 0.01
+        Gain of an iteration of the search, in nats of log evidence, below which it stops.
     max_iter : int, default 200
         Largest number of iterations of the search, for each start.
     random_state : int, RandomState or None, default None
@@ -92,7 +91,7 @@ class BayesianSVR(RegressionPredictions, BayesianMachine):
     n_iter_ : int
         Number of evaluations of the evidence by the best run.
     converged_ : bool
-        Whether the best run ended with a slope below `tol`.
+        Whether the best run ended before `max_iter`.
     restarts_ : DataFrame
         One row for each start, the best first, in the units of the machine.
     datatree_ : DataTree
@@ -131,7 +130,7 @@ class BayesianSVR(RegressionPredictions, BayesianMachine):
         restarts: int = 1,
         full_bayes: bool = False,
         sampler: dict[str, Any] | None = None,
-        tol: float = 0.1,
+        tol: float = 0.01,
         max_iter: int = 200,
         random_state: Any = None,
         n_jobs: int | None = None,

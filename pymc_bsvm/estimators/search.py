@@ -18,7 +18,7 @@ from pymc_bsvm.losses.base import Array
 __all__ = ["search"]
 
 _LOGGER = logging.getLogger("pymc_bsvm")
-_SCREEN = 200  # rows on which starts are compared
+_SCREEN = 100  # rows on which starts are compared
 _HALF_WAY = 500  # from so many rows on, a share of them finds the neighbourhood of the optimum
 _SHARE, _LEAST = 0.25, 300
 _FACTORS = {"eta": (1.0, 3.0, 10.0), "C": (1.0, 10.0), "ls": (1.0, 0.3)}  # of the starts
@@ -29,7 +29,7 @@ def search(
     restarts: int,
     rng: np.random.Generator,
     *,
-    gtol: float,
+    gain: float,
     maxiter: int,
     n_jobs: int | None,
     callback: Callable[[float], object],
@@ -42,7 +42,7 @@ def search(
     starts = _starts(objective, restarts, rng)
     some = _some_rows(objective, rng)
     run = delayed(_run)
-    settings: dict[str, Any] = {"gtol": gtol, "maxiter": maxiter}
+    settings: dict[str, Any] = {"gain": gain, "maxiter": maxiter}
     if effective_n_jobs(n_jobs) == 1 or restarts == 1:
         runs = []
         for label, start in starts:
@@ -70,7 +70,7 @@ def _run(
     label: str,
     start: Array,
     *,
-    gtol: float,
+    gain: float,
     maxiter: int,
     callback: Callable[[float], object] | None = None,
 ) -> Restart:
@@ -78,13 +78,12 @@ def _run(
     bounds = objective.specification.bounds
     began, spent, evaluations = start, 0.0, 0
     if some is not None:
-        scale = objective.y.size / some.y.size
-        first = ascend(some, start, label, gtol=gtol / scale + 0.1, maxiter=maxiter, bounds=bounds)
+        first = ascend(some, start, label, gain=3.0 * gain, maxiter=maxiter, bounds=bounds)
         began, spent, evaluations = first.end, first.seconds, first.evaluations
         if first.ending is Ending.INTERRUPTED:
             raise KeyboardInterrupt
     run = ascend(
-        objective, began, label, gtol=gtol, maxiter=maxiter, bounds=bounds, callback=callback
+        objective, began, label, gain=gain, maxiter=maxiter, bounds=bounds, callback=callback
     )
     return replace(
         run,

@@ -36,7 +36,7 @@ class Trained:
 
     @property
     def converged(self) -> bool:
-        """Whether the best run ended with a slope below the tolerance."""
+        """Whether the best run ended before the largest number of iterations."""
         return self.runs[0].ending is Ending.CONVERGED
 
 

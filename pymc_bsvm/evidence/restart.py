@@ -17,13 +17,14 @@ __all__ = ["Ending", "Objective", "Restart", "ascend"]
 
 _RETRIES = 4  # times that a line search which broke off is begun again from where it stopped
 _HISTORY = 20
+_FIRST_STEP = 0.3  # length, in a box
 
 
 @unique
 class Ending(Enum):
     """How an ascent ended, as a sentence for the user."""
 
-    CONVERGED = "The gradient is below gtol."
+    CONVERGED = "The gradient is below gtol, or nothing is left to gain."
     STALLED = (
         "No step along the gradient raises the objective any more, but the gradient is above gtol. "
         "With curvature='exact' this is a jump of the evidence; use curvature='smooth'."
@@ -91,6 +92,7 @@ def ascend(
     gtol: float = 1e-2,
     maxiter: int = 500,
     bounds: Sequence[tuple[float, float]] | None = None,
+    gain: float = 0.0,
     callback: Callable[[float], object] | None = None,
 ) -> Restart:
     """Maximise by L-BFGS-B; a line search that breaks off is begun again.
@@ -109,6 +111,8 @@ def ascend(
         Largest number of iterations in all.
     bounds : sequence of (low, high), optional
         Box in which the point stays; the start must be inside.
+    gain : float
+        Gain of one iteration, in nats, below which it counts as converged, whatever the gradient.
     callback : callable, optional
         Called with the best objective at every evaluation.
 
@@ -135,14 +139,17 @@ def ascend(
         if callback is not None:
             callback(best.value)
         if not np.isfinite(value):  # a wall for the line search: far below what it came from
-            return 10.0 * abs(best.value) + 1e6, np.zeros_like(x)
-        return -value, -gradient
+            return (10.0 * abs(best.value) + 1e6) / scale, np.zeros_like(x)
+        return -value / scale, -gradient / scale
 
+    scale = 1.0
     ending, iterations = Ending.STALLED, 0
     try:
         descent(start)
         if not np.isfinite(best.value):
             ending = Ending.FAILED
+        elif bounds is not None:  # in a box, L-BFGS-B begins with a step along the whole gradient
+            scale = max(float(np.linalg.norm(best.gradient)) / _FIRST_STEP, 1.0)
         for _ in range(_RETRIES if ending is not Ending.FAILED else 0):
             value, x = best.value, best.x
             result = minimize(
@@ -152,15 +159,16 @@ def ascend(
                 bounds=bounds,
                 method="L-BFGS-B",
                 options={
-                    "gtol": 0.1 * gtol,
-                    "ftol": 1e-12,
+                    "gtol": 0.1 * gtol / scale,
+                    "ftol": max(gain / max(abs(value), scale), 1e-12),
                     "maxcor": _HISTORY,
                     "maxiter": maxiter - iterations,
                     "maxls": 40,
                 },
             )
             iterations += int(result.nit)
-            if steepest() <= gtol:
+            settled = gain > 0.0 and result.status == 0  # by the gain or the gradient
+            if steepest() <= gtol or settled:
                 ending = Ending.CONVERGED
                 break
             if iterations >= maxiter:

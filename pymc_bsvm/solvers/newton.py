@@ -158,7 +158,7 @@ def make_newton(weighted, function):
                     gap = row_gap(y, f, inside, w, p).sum() - b * inside.sum()
                 energy = (inside * (f - m - b)).sum()
                 size = np.abs(inside).sum()
-                if energy < -_NEGATIVE * size * (variance * size + np.abs(f).max()):
+                if fresh and energy < -_NEGATIVE * size * (variance * size + np.abs(f).max()):
                     return inside, f, b, math.inf, steps, INDEFINITE, B, free, root
                 primal = loss(y, f, w, p).sum() + 0.5 * energy
                 small = math.isfinite(gap) and gap <= tol * (1.0 + abs(primal)) and steps >= least
