@@ -22,10 +22,10 @@ from pymc_bsvm.estimators.sampling import sample
 from pymc_bsvm.estimators.scale import Scale
 from pymc_bsvm.estimators.search import search
 from pymc_bsvm.estimators.trained import Trained
-from pymc_bsvm.evidence.restart import Ending
+from pymc_bsvm.evidence.restart import Ending, Restart
 from pymc_bsvm.losses.base import Array
 
-__all__ = ["REMEDIES", "BayesianMachine", "progress"]
+__all__ = ["BayesianMachine", "progress", "warn_of"]
 
 REMEDIES = {
     Ending.INTERRUPTED: (
@@ -152,8 +152,7 @@ class BayesianMachine(BaseEstimator):
                 f"The evidence is not finite at any of the {len(runs)} starts. "
                 "Check the scale of the inputs and the kernel."
             )
-        if best.ending in REMEDIES:
-            warnings.warn(REMEDIES[best.ending], ConvergenceWarning, stacklevel=3)
+        warn_of(runs)
         machine = Machine.at(objective, np.exp(best.end))
         draws: list[Machine] = []
         tree = None
@@ -206,6 +205,13 @@ class BayesianMachine(BaseEstimator):
             else:
                 result[name] = value
         return result
+
+
+def warn_of(runs: list[Restart]) -> None:
+    """Warn if the search was interrupted, or if its best run did not converge."""
+    endings = {run.ending for run in runs} & {Ending.INTERRUPTED} or {runs[0].ending}
+    for ending in endings & set(REMEDIES):
+        warnings.warn(REMEDIES[ending], ConvergenceWarning, stacklevel=4)
 
 
 class progress:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import numbers
-import warnings
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import validate_data
 
-from pymc_bsvm.estimators.base import REMEDIES, BayesianMachine, progress
+from pymc_bsvm.estimators.base import BayesianMachine, progress, warn_of
 from pymc_bsvm.estimators.experts import Part, SumOfEvidences, calibration, combine, partition
 from pymc_bsvm.estimators.likelihood import beta_of, noise_in, silf_likelihood
 from pymc_bsvm.estimators.machine import Specification
@@ -19,12 +17,13 @@ from pymc_bsvm.estimators.predictions import RegressionPredictions
 from pymc_bsvm.estimators.scale import Scale
 from pymc_bsvm.estimators.search import search
 from pymc_bsvm.evidence.predictive import RegressionPredictive
-from pymc_bsvm.evidence.restart import ascend
+from pymc_bsvm.evidence.restart import Ending, ascend
 from pymc_bsvm.losses.base import Array
 
 __all__ = ["BayesianSVRCommittee"]
 
-_HELD_OUT, _SHARE = 1000, 0.1  # rows for the calibration, and the share of all that they may be
+_FEWEST, _MOST = 200, 1000  # rows for the calibration; a tenth of all between these, but ...
+_LARGEST_SHARE = 0.2  # ... no more than this
 
 
 class BayesianSVRCommittee(RegressionPredictions, BayesianMachine):
@@ -50,8 +49,8 @@ class BayesianSVRCommittee(RegressionPredictions, BayesianMachine):
     combine : {"rbcm", "gpoe"}, default "rbcm"
         Robust Bayesian committee machine, or generalised product of experts.
     calibrate : bool, default True
-        Whether a tenth of the rows, 1000 at most, is held out to scale the variance of the
-        function. Without it a product of many experts is too sure of itself.
+        Whether a tenth of the rows (at least 200, at most 1000 or a fifth) is held out to scale
+        the variance of the function. Without it a product of many experts is too sure of itself.
     random_state : int, RandomState or None, default None
         Seed of the parts and of the rows that are held out.
     n_jobs : int or None, default None
@@ -213,7 +212,7 @@ class BayesianSVRCommittee(RegressionPredictions, BayesianMachine):
         if n < 1.5 * self.expert_size:
             return [np.arange(n)]
         order = rng.permutation(n)
-        count = min(_HELD_OUT, int(_SHARE * n)) if self.calibrate else 0
+        count = min(max(n // 10, _FEWEST), _MOST, int(_LARGEST_SHARE * n)) if self.calibrate else 0
         self._held_out, left = np.sort(order[:count]), np.sort(order[count:])
         parts = partition(rows[left], int(self.expert_size), self.partition, rng)
         return [left[part] for part in parts]
@@ -225,7 +224,8 @@ class BayesianSVRCommittee(RegressionPredictions, BayesianMachine):
             one = together.parts[0].objective(together.specification)
             runs = search(one, int(self.restarts), rng, n_jobs=None, callback=report, **settings)  # type: ignore[arg-type]
             best = runs[0]
-            if len(together.parts) > 1:
+            interrupted = any(run.ending is Ending.INTERRUPTED for run in runs)
+            if len(together.parts) > 1 and not interrupted:
                 best = ascend(
                     together,
                     best.end,
@@ -239,9 +239,8 @@ class BayesianSVRCommittee(RegressionPredictions, BayesianMachine):
                 "The evidence is not finite at the start of the committee. "
                 "Check the scale of the inputs and the kernel."
             )
-        self.converged_ = best.ending not in REMEDIES
-        if not self.converged_:
-            warnings.warn(REMEDIES[best.ending], ConvergenceWarning, stacklevel=3)
+        self.converged_ = best.ending is Ending.CONVERGED and not interrupted
+        warn_of([best, *runs] if interrupted else [best])
         return best
 
     def _predictive(self, rows: Array) -> RegressionPredictive:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import itertools
-import logging
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,11 +16,12 @@ from pymc_bsvm.losses.base import Array
 
 __all__ = ["search"]
 
-_LOGGER = logging.getLogger("pymc_bsvm")
 _SCREEN = 100  # rows on which starts are compared
 _HALF_WAY = 500  # from so many rows on, a share of them finds the neighbourhood of the optimum
 _SHARE, _LEAST = 0.25, 300
-_FACTORS = {"eta": (1.0, 3.0, 10.0), "C": (1.0, 10.0), "ls": (1.0, 0.3)}  # of the starts
+# Factors of the starts. A narrow and a wide tube are hills of their own, so that both are climbed.
+_FACTORS = {"eta": (1.0, 4.0), "C": (1.0, 10.0), "ls": (1.0, 0.3), "epsilon": (1.0, 6.0)}
+_HILLS = "epsilon"
 
 
 def search(
@@ -37,65 +37,48 @@ def search(
     """Maximise the evidence from several starts; the best end comes first.
 
     The starts are the best points of a small grid around the papers' defaults, by the evidence of
-    some of the rows, and after these random points around the best one.
+    some of the rows, and random points around the best of them. If there are many rows, all starts
+    climb on a share of them first, and the best `restarts` ends go on with all rows.
     """
+    climb = _Climb(objective.specification.bounds, gain, maxiter, callback)
     starts = _starts(objective, restarts, rng)
-    some = _some_rows(objective, rng)
-    run = delayed(_run)
-    settings: dict[str, Any] = {"gain": gain, "maxiter": maxiter}
-    if effective_n_jobs(n_jobs) == 1 or restarts == 1:
-        runs = []
-        for label, start in starts:
-            runs.append(_run(objective, some, label, start, callback=callback, **settings))
-            if runs[-1].ending is Ending.INTERRUPTED:
-                if not np.isfinite(max(r.objective for r in runs)):
-                    raise KeyboardInterrupt
-                _LOGGER.warning(
-                    "The fit was interrupted after %d of %d starts; the best point is kept.",
-                    len(runs),
-                    len(starts),
-                )
-                break
-    else:
-        runs = Parallel(n_jobs=n_jobs)(
-            run(objective, some, label, start, **settings) for label, start in starts
-        )
-    runs.sort(key=lambda result: -result.objective)
-    return runs
-
-
-def _run(
-    objective: Objective,
-    some: Objective | None,
-    label: str,
-    start: Array,
-    *,
-    gain: float,
-    maxiter: int,
-    callback: Callable[[float], object] | None = None,
-) -> Restart:
-    """Climb on a share of the rows, if there are many, and then on all of them."""
-    bounds = objective.specification.bounds
-    began, spent, evaluations = start, 0.0, 0
-    if some is not None:
-        first = ascend(some, start, label, gain=3.0 * gain, maxiter=maxiter, bounds=bounds)
-        began, spent, evaluations = first.end, first.seconds, first.evaluations
-        if first.ending is Ending.INTERRUPTED:
-            raise KeyboardInterrupt
-    run = ascend(
-        objective, began, label, gain=gain, maxiter=maxiter, bounds=bounds, callback=callback
-    )
-    return replace(
-        run,
-        start=start,
-        seconds=run.seconds + spent,
-        evaluations=run.evaluations + evaluations,
-    )
-
-
-def _some_rows(objective: Objective, rng: np.random.Generator) -> Objective | None:
     n = objective.y.size
-    return _subset(objective, max(int(_SHARE * n), _LEAST), rng) if n > _HALF_WAY else None
+    if n > _HALF_WAY:
+        some = _subset(objective, max(int(_SHARE * n), _LEAST), rng)
+        first = climb.all(some, starts, 3.0 * gain, n_jobs)
+        starts = [(run.label, run.end) for run in first[:restarts]]
+        if any(run.ending is Ending.INTERRUPTED for run in first):
+            raise KeyboardInterrupt  # nothing is known of all rows
+    return climb.all(objective, starts, gain, n_jobs)
+
+
+@dataclass(frozen=True)
+class _Climb:
+    """How all starts climb."""
+
+    bounds: list[tuple[float, float]]
+    gain: float
+    maxiter: int
+    callback: Callable[[float], object]
+
+    def all(
+        self, objective: Objective, starts: list[tuple[str, Array]], gain: float, n_jobs: int | None
+    ) -> list[Restart]:
+        """Climb from each start; an interruption keeps what was finished. The best comes first."""
+        settings: dict[str, Any] = {"gain": gain, "maxiter": self.maxiter, "bounds": self.bounds}
+        if effective_n_jobs(n_jobs) == 1 or len(starts) == 1:
+            runs: list[Restart] = []
+            for label, x in starts:
+                runs.append(ascend(objective, x, label, callback=self.callback, **settings))
+                if runs[-1].ending is Ending.INTERRUPTED:
+                    if not np.isfinite(max(run.objective for run in runs)):
+                        raise KeyboardInterrupt  # there is nothing to keep
+                    break
+        else:
+            runs = Parallel(n_jobs=n_jobs)(
+                delayed(ascend)(objective, x, label, **settings) for label, x in starts
+            )
+        return sorted(runs, key=lambda run: -run.objective)
 
 
 def _subset(objective: Objective, size: int, rng: np.random.Generator) -> Objective:
@@ -122,11 +105,14 @@ def _starts(objective: Objective, count: int, rng: np.random.Generator) -> list[
         x = np.clip(x, *bounds.T)
         found.append((screen(x)[0], x))
     found.sort(key=lambda pair: -pair[0])
-    starts = [(f"grid {k + 1}", x) for k, (_, x) in enumerate(found[: (count + 1) // 2])]
-    best = found[0][1]
-    for k in range(len(starts), count):
-        x = best + rng.normal(size=best.size)
-        starts.append((f"random {k - (count + 1) // 2 + 1}", np.clip(x, *bounds.T)))
+    names = [h.name for h in specification.hyperparameters]
+    best: dict[float, Array] = {}
+    for _, x in found:
+        best.setdefault(x[names.index(_HILLS)] if _HILLS in names else 0.0, x)
+    starts = [(f"grid {k + 1}", x) for k, x in enumerate(best.values())]
+    for k in range(1, count):
+        x = found[0][1] + rng.normal(size=bounds.shape[0])
+        starts.append((f"random {k}", np.clip(x, *bounds.T)))
     return starts
 
 
