@@ -14,12 +14,14 @@ TEST_ENV = $(THREADS) MPLBACKEND=Agg NUMBA_CACHE_DIR="$(CACHE)/numba" \
 	PYTENSOR_FLAGS="$${PYTENSOR_FLAGS:+$$PYTENSOR_FLAGS,}base_compiledir='$(CACHE)/pytensor'"
 WORKERS ?= 2
 PYTEST_ARGS ?=
+# Arguments of `make bench-estimators`, such as BENCH_ARGS="--data ../shared/data".
+BENCH_ARGS ?=
 # The folder whose notebooks `make notebooks` executes.
 BOOKS ?= notebooks
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: bench-calibration bench-evidence bench-solver help setup base-env test-env dev-env demo test test-slow lint format types docs notebooks clean
+.PHONY: bench-committee bench-estimators bench-calibration bench-evidence bench-solver help setup base-env test-env dev-env demo test test-slow lint format types docs notebooks clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1|/' \
@@ -50,6 +52,12 @@ bench-solver: test-env ## time the solver against LIBSVM and BLAS; rewrites benc
 
 bench-evidence: test-env ## time the evidence and its gradient against peers; rewrites evidence.md
 	@$(THREADS) $(PY) benchmarks/evidence.py
+
+bench-estimators: test-env ## the estimators against their peers; rewrites estimators.md
+	@$(THREADS) $(PY) benchmarks/estimators.py $(BENCH_ARGS)
+
+bench-committee: test-env ## a committee on 100,000 rows; rewrites committee.md
+	@$(THREADS) $(PY) benchmarks/committee.py
 
 bench-calibration: test-env ## rank true hyperparameters, count coverage; rewrites calibration.md
 	@$(THREADS) $(PY) -m benchmarks.calibration

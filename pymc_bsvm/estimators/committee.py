@@ -41,7 +41,7 @@ class BayesianSVRCommittee(RegressionPredictions, BayesianMachine):
     ----------
     kernel, ard, beta, offset, standardize, restarts, tol, max_iter, progressbar
         As for `BayesianSVR`; the search starts from the optimum of the first expert.
-    expert_size : int, default 1000
+    expert_size : int, default 2000
         Number of rows of an expert, about. Fewer rows than one and a half times this number make
         one expert, which is a `BayesianSVR`.
     partition : {"random", "clustered"}, default "random"
@@ -95,7 +95,7 @@ class BayesianSVRCommittee(RegressionPredictions, BayesianMachine):
         beta: float | str = "auto",
         offset: float = 100.0,
         standardize: bool = True,
-        expert_size: int = 1000,
+        expert_size: int = 2000,
         partition: str = "random",
         combine: str = "rbcm",
         calibrate: bool = True,
@@ -187,7 +187,7 @@ class BayesianSVRCommittee(RegressionPredictions, BayesianMachine):
         if not isinstance(size, numbers.Integral) or size < 10:
             raise ValueError(
                 f"expert_size must be an integer >= 10, but it is {size!r}. "
-                "Pass, for example, 1000."
+                "Pass, for example, 2000."
             )
         for name, choices in (
             ("partition", ("random", "clustered")),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import xarray as xr
@@ -16,7 +17,7 @@ __all__ = ["plot_relevance"]
 
 
 def plot_relevance(
-    source: EvidenceFit | xr.DataTree,
+    source: Any,
     name: str = "ls",
     *,
     labels: Sequence[str] | None = None,
@@ -27,12 +28,14 @@ def plot_relevance(
 
     Parameters
     ----------
-    source : EvidenceFit or DataTree
-        A fit, whose error bars need ``hessian=True``, or posterior draws.
+    source : EvidenceFit, DataTree or estimator
+        A fit, whose error bars need ``hessian=True``; posterior draws; or a fitted estimator with
+        ``ard=True``, whose relevances are in units of standardised columns.
     name : str, default "ls"
-        The vector of length-scales, in units of the inputs.
+        The vector of length-scales, in units of the inputs. An estimator does not need it.
     labels : sequence of str, optional
-        Names of the inputs; by default the coordinate of the variable or its index.
+        Names of the inputs; by default the coordinate of the variable, the columns that an
+        estimator saw, or the index.
     draws : int, default 1000
         Number of draws for the error bars of a fit.
     ax : matplotlib axes, optional
@@ -43,7 +46,10 @@ def plot_relevance(
     Axes
         Horizontal bars, the most relevant input on top; error bars hold 90 % of the draws.
     """
-    values, sample, coordinate = _length_scales(source, name, draws)
+    if hasattr(source, "get_params"):
+        values, sample, coordinate = _of_estimator(source)
+    else:
+        values, sample, coordinate = _length_scales(source, name, draws)
     if values.ndim != 1:
         raise ValueError(
             f"{name} must be a vector of length-scales, but it has {values.ndim} dimensions. "
@@ -65,6 +71,16 @@ def plot_relevance(
     ax.set_yticks(np.arange(values.size), [labels[k] for k in order])
     ax.set_xlabel(f"relevance, 1 / {name}")
     return ax
+
+
+def _of_estimator(source: Any) -> tuple[Array, None, Sequence[object]]:
+    """Return what the relevances of an estimator are the inverse of, and the labels."""
+    if not hasattr(source, "relevance_"):
+        raise ValueError(
+            f"{source!r} has no relevance_. Fit it with ard=True and a kernel with length-scales."
+        )
+    names = getattr(source, "feature_names_in_", range(source.n_features_in_))
+    return 1.0 / np.asarray(source.relevance_), None, list(names)
 
 
 def _length_scales(
