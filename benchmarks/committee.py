@@ -102,9 +102,10 @@ def page(rows: list[Row], memory: float) -> str:
 
 {machine()}
 
-Friedman's first function of five inputs, noise N(0, 1), one target in twenty ten times as noisy. {N_TEST} new
-rows of the same law; the error is that of the function without noise. Two worker processes of one BLAS thread
-for the committees. The largest memory of the process and of its largest worker together was {memory:.1f} GiB.
+Friedman's first function of five inputs, noise N(0, 1), one target in twenty ten times as noisy.
+{N_TEST} new rows of the same law; the error is that of the function without noise. Two worker
+processes of one BLAS thread for the committees. The largest memory of the process and of its
+largest worker together was {memory:.1f} GiB.
 
 | model | rows | fit, s | RMSE of f | log score, nats | 90 % intervals hold |
 |---|--:|--:|--:|--:|--:|
