@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+import re
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -40,6 +41,7 @@ REMEDIES = {
         "Raise restarts, and take the best of several starts."
     ),
 }
+_NAME = re.compile(r"([A-Za-z]+)(?:\[(\d+)\])?(_\d+)?")  # a hyperparameter, of a column, of a term
 _NOT_NEGATIVE = Interval(0.0, includes_low=True)
 
 
@@ -187,23 +189,22 @@ class BayesianMachine(BaseEstimator):
 
         Lengths of inputs become one number for each column, as the columns have units of their own.
         """
-        spread, named = self._scale.spread, dict(machine.named)
+        spread = self._scale.spread
+        factors = {"C": 1.0 / unit, "epsilon": unit, "eta": unit}
         result: dict[str, Any] = {}
-        for name, value in named.items():
-            stem = name.split("[")[0]
-            if stem in ("ls", "period") and not self._pairwise:
-                vector = result.setdefault(stem, np.zeros(spread.size))
-                if "[" in name:
-                    column = int(name.split("[")[1].rstrip("]"))
-                    vector[column] = value * spread[column]
-                else:
-                    vector[:] = value * spread
-            elif stem == "C":
-                result[name] = value / unit
-            elif stem in ("epsilon", "eta"):
-                result[name] = value * unit
+        for name, value in machine.named.items():
+            parts = _NAME.fullmatch(name)
+            assert parts is not None
+            stem, column, number = parts.groups()
+            key = stem + (number or "")
+            if stem not in ("ls", "period") or self._pairwise:
+                result[key] = value * factors.get(stem, 1.0)
+            elif column is None:
+                result[key] = value * spread
             else:
-                result[name] = value
+                result.setdefault(key, np.zeros(spread.size))[int(column)] = (
+                    value * spread[int(column)]
+                )
         return result
 
 
