@@ -11,7 +11,7 @@ from sklearn.utils.validation import validate_data
 
 from pymc_bsvm.estimators.base import BayesianMachine, progress, warn_of
 from pymc_bsvm.estimators.experts import Part, SumOfEvidences, calibration, combine, partition
-from pymc_bsvm.estimators.likelihood import beta_of, noise_in, silf_likelihood
+from pymc_bsvm.estimators.likelihood import betas_of, noise_in, silf_likelihood
 from pymc_bsvm.estimators.machine import Specification
 from pymc_bsvm.estimators.predictions import RegressionPredictions
 from pymc_bsvm.estimators.scale import Scale
@@ -152,7 +152,7 @@ class BayesianSVRCommittee(RegressionPredictions, BayesianMachine):
         places = self._deal(rows, rng)
         self.parts_ = [kept[place] for place in places]
         self.n_experts_ = len(places)
-        self.beta_ = beta_of(self.beta, max(place.size for place in places))
+        self.beta_ = betas_of(self.beta, max(place.size for place in places))[0]
         specification = Specification(
             self._kernel, silf_likelihood(self.beta_), float(self.offset), rows.shape[1]
         )

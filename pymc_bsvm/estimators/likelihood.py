@@ -14,7 +14,7 @@ from pymc_bsvm.estimators.kernels import Hyperparameter
 from pymc_bsvm.losses import SILF, Loss, Trigonometric
 from pymc_bsvm.losses.base import Array
 
-__all__ = ["Likelihood", "beta_of", "noise_in", "silf_likelihood", "trigonometric_likelihood"]
+__all__ = ["Likelihood", "betas_of", "noise_in", "silf_likelihood", "trigonometric_likelihood"]
 
 # Starts and bounds for standardised targets from section 4.4 of [Chu03]_, but for the upper bound
 # of epsilon, exp(-0.7) there: noise that is most of the variance wants a wider tube.
@@ -57,16 +57,17 @@ def trigonometric_likelihood() -> Likelihood:
     return Likelihood(Trigonometric, (), {"delta": 1.0})
 
 
-def beta_of(beta: Any, n: int) -> float:
-    """Return the share of the tube over which SILF bends, for n rows; [Chu03]_ for "auto"."""
-    if isinstance(beta, str):
-        if beta != "auto":
-            raise ValueError(
-                f"beta must be 'auto' or a number in (0, 1], but it is {beta!r}. "
-                "Pass, for example, 0.3."
-            )
-        return 0.3 if n < 2000 else 0.1 if n <= 4000 else 0.05
-    return as_parameter("beta", beta, _BETA)
+def betas_of(beta: Any, n: int) -> tuple[float, ...]:
+    """Return the shares of the tube over which SILF may bend, for n rows; [Chu03]_ for "auto"."""
+    if not isinstance(beta, str):
+        return (as_parameter("beta", beta, _BETA),)
+    if beta not in ("auto", "evidence"):
+        raise ValueError(
+            f"beta must be 'auto', 'evidence' or a number in (0, 1], but it is {beta!r}. "
+            "Pass, for example, 0.3."
+        )
+    by_size = 0.3 if n < 2000 else 0.1 if n <= 4000 else 0.05
+    return (by_size,) if beta == "auto" else (by_size, 1.0)
 
 
 def noise_in(unit: float, loss: Loss) -> SILF:

@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pymc_bsvm.estimators.base import BayesianMachine
-from pymc_bsvm.estimators.likelihood import beta_of, noise_in, silf_likelihood
+from pymc_bsvm.estimators.likelihood import betas_of, noise_in, silf_likelihood
 from pymc_bsvm.estimators.mixture import RegressionMixture
 from pymc_bsvm.estimators.predictions import RegressionPredictions
 from pymc_bsvm.estimators.sampling import model_of
@@ -38,9 +38,11 @@ class BayesianSVR(RegressionPredictions, BayesianMachine):
         function, of which the amplitude alone is learned.
     ard : bool, default False
         Whether each column has a length-scale of its own, for kernels by name.
-    beta : float or "auto", default "auto"
+    beta : float, "auto" or "evidence", default "auto"
         Share of the tube over which the loss bends, in (0, 1]. "auto" is 0.3 below 2000 rows, 0.1
-        up to 4000 and 0.05 beyond, as in [Chu03]_.
+        up to 4000 and 0.05 beyond, as in [Chu03]_. "evidence" fits that share and 1, Huber's loss,
+        and keeps what has the higher evidence: that can be slower and without sparsity, and suits
+        noise with light tails better.
     offset : float, default 100.0
         Variance of the constant in (4.3) of [Chu03]_, in units of the targets' variance.
     standardize : bool, default True
@@ -172,17 +174,16 @@ class BayesianSVR(RegressionPredictions, BayesianMachine):
         inputs, targets = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
         rows, weight, kept = self._prepare(inputs, sample_weight)
         t = np.asarray(targets, dtype=float)[kept]
-        self.beta_ = beta_of(self.beta, t.size)
         self._target = Scale.of(t[:, None], weight) if self.standardize else Scale.none(1)
         unit = float(self._target.spread[0])
-        trained = self._train(
-            silf_likelihood(self.beta_),
-            rows,
-            self._target(t[:, None])[:, 0],
-            weight,
-            self._generator(),
-            self.n_jobs,
-        )
+        z = self._target(t[:, None])[:, 0]
+        rng = self._generator()
+        all_trained = {
+            beta: self._train(silf_likelihood(beta), rows, z, weight, rng, self.n_jobs)
+            for beta in betas_of(self.beta, t.size)
+        }
+        self.beta_ = max(all_trained, key=lambda beta: all_trained[beta].machine.log_evidence)
+        trained = all_trained[self.beta_]
         self._trained = trained
         machine = trained.machine
         count = t.size if weight is None else weight.sum()
