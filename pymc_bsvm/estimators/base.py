@@ -5,10 +5,11 @@ from __future__ import annotations
 import numbers
 import re
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
@@ -16,7 +17,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from pymc_bsvm._validation import Interval, as_parameter, positive
-from pymc_bsvm.estimators.kernels import kernel_of
+from pymc_bsvm.estimators.kernels import Kernel, Precomputed, kernel_of
 from pymc_bsvm.estimators.likelihood import Likelihood
 from pymc_bsvm.estimators.machine import Machine, Objective, Specification
 from pymc_bsvm.estimators.sampling import sample
@@ -77,6 +78,10 @@ class BayesianMachine(BaseEstimator):
         self.n_jobs = n_jobs
         self.progressbar = progressbar
 
+    _kernel: Kernel
+    _scale: Scale
+    _columns: NDArray[np.intp]
+
     # ---- training ------------------------------------------------------------------------------
 
     def _prepare(self, X: Array, sample_weight: Any) -> tuple[Array, Array | None, Any]:
@@ -84,6 +89,19 @@ class BayesianMachine(BaseEstimator):
 
         Rows of weight zero are left out, so that they change nothing.
         """
+        for name in ("relevance_", "feature_importances_"):
+            self.__dict__.pop(name, None)  # of an earlier fit
+        for name in ("ard", "standardize", "full_bayes", "progressbar"):
+            value = getattr(self, name)
+            if not isinstance(value, bool | np.bool_):
+                raise ValueError(
+                    f"{name} must be True or False, but it is {value!r}. Pass one of the two."
+                )
+        if self.sampler is not None and not isinstance(self.sampler, dict):
+            raise ValueError(
+                f"sampler must be a dict of arguments of pymc.sample, but it is {self.sampler!r}. "
+                "Pass, for example, {'draws': 500}."
+            )
         self._kernel = kernel_of(self.kernel, self.ard)
         as_parameter("offset", self.offset, _NOT_NEGATIVE)
         as_parameter("tol", self.tol, positive)
@@ -111,9 +129,10 @@ class BayesianMachine(BaseEstimator):
             weight = weight[kept]
             if self.full_bayes:
                 raise ValueError(
-                    "full_bayes=True takes no sample_weight, but one was given. "
-                    "Repeat the rows, or set full_bayes=False."
+                    "full_bayes=True takes no weights of rows, but there is a sample_weight or a "
+                    "class_weight. Repeat the rows, or set full_bayes=False."
                 )
+        self._columns = kept  # of new rows of a Gram matrix
         if self._pairwise:
             if X.shape[0] != X.shape[1]:
                 raise ValueError(
@@ -125,6 +144,14 @@ class BayesianMachine(BaseEstimator):
         X = X[kept]
         self._scale = Scale.of(X, weight) if self.standardize else Scale.none(X.shape[1])
         return self._scale(X), weight, kept
+
+    def _relevance(self, machines: Sequence[Machine], X: Array) -> None:
+        """Set the relevances: spreads of the columns in length-scales, the largest of machines."""
+        known = [r for r in (machine.relevance() for machine in machines) if r is not None]
+        if known:
+            self.relevance_ = np.max(known, axis=0) * X.std(axis=0)
+            total = self.relevance_.sum()
+            self.feature_importances_ = self.relevance_ / (total if total > 0.0 else 1.0)
 
     def _train(
         self,
@@ -169,11 +196,13 @@ class BayesianMachine(BaseEstimator):
 
     @property
     def _pairwise(self) -> bool:
-        return isinstance(self.kernel, str) and self.kernel == "precomputed"
+        """Whether rows of the fit are those of a Gram matrix."""
+        return isinstance(self._kernel, Precomputed)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.pairwise = self._pairwise
+        named = isinstance(self.kernel, str) and self.kernel == "precomputed"
+        tags.input_tags.pairwise = named or isinstance(self.kernel, Precomputed)
         return tags
 
     # ---- prediction ----------------------------------------------------------------------------
@@ -182,29 +211,29 @@ class BayesianMachine(BaseEstimator):
         """Check new rows and bring them into the machine's units."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
-        return X if self._pairwise else self._scale(X)
+        return X[:, self._columns] if self._pairwise else self._scale(X)
 
     def _named(self, machine: Machine, unit: float) -> dict[str, Any]:
         """Return hyperparameters by name in the user's units.
 
-        Lengths of inputs become one number for each column, as the columns have units of their own.
+        What has the unit of inputs becomes one number for each column, as these have units of
+        their own.
         """
         spread = self._scale.spread
-        factors = {"C": 1.0 / unit, "epsilon": unit, "eta": unit}
         result: dict[str, Any] = {}
-        for name, value in machine.named.items():
-            parts = _NAME.fullmatch(name)
+        for h, value in zip(machine.specification.hyperparameters, machine.values, strict=True):
+            parts = _NAME.fullmatch(h.name)
             assert parts is not None
             stem, column, number = parts.groups()
             key = stem + (number or "")
-            if stem not in ("ls", "period") or self._pairwise:
-                result[key] = value * factors.get(stem, 1.0)
-            elif column is None:
-                result[key] = value * spread
+            of_inputs, of_targets = h.unit
+            value = float(value) * unit**of_targets
+            if column is not None:
+                k = int(column)
+                vector = result.setdefault(key, np.zeros(spread.size))
+                vector[k] = value * spread[k] ** of_inputs
             else:
-                result.setdefault(key, np.zeros(spread.size))[int(column)] = (
-                    value * spread[int(column)]
-                )
+                result[key] = value * spread**of_inputs if of_inputs else value
         return result
 
 

@@ -12,9 +12,10 @@ from scipy.special import logsumexp
 from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from pymc_bsvm.estimators.base import BayesianMachine
+from pymc_bsvm.estimators.kernels.precomputed import UnknownVariance
 from pymc_bsvm.estimators.likelihood import trigonometric_likelihood
 from pymc_bsvm.estimators.sampling import model_of
 from pymc_bsvm.estimators.trained import Trained, table_of
@@ -155,8 +156,9 @@ class BayesianSVC(ClassifierMixin, BayesianMachine):
         count = self.classes_.size
         if count < 2:
             raise ValueError(
-                f"y must have two classes at least, but all labels are {self.classes_[0]!r}. "
-                "Provide rows of 1 class more."
+                f"y must have two classes at least, but it has 1 class: "
+                f"{self.classes_.tolist()[0]!r}. "
+                "Provide rows of another."
             )
         chosen = self.classes_[1:] if count == 2 else self.classes_
         generators = self._generator().spawn(len(chosen))
@@ -187,10 +189,7 @@ class BayesianSVC(ClassifierMixin, BayesianMachine):
         self.gap_ = max(machine.gap for machine in machines)
         self.n_iter_ = max(each.runs[0].evaluations for each in trained)
         self.converged_ = all(each.converged for each in trained)
-        relevances = [r for r in (machine.relevance for machine in machines) if r is not None]
-        if relevances:
-            self.relevance_ = np.max(relevances, axis=0)
-            self.feature_importances_ = self.relevance_ / self.relevance_.sum()
+        self._relevance(machines, rows)
         return self
 
     def decision_function(self, X: ArrayLike) -> Array:
@@ -247,12 +246,18 @@ class BayesianSVC(ClassifierMixin, BayesianMachine):
         Returns
         -------
         ndarray of shape (n,)
+            For several classes from a Gram matrix that does not hold the variances of new rows,
+            the classes of the highest latent means.
         """
         check_is_fitted(self)
         if len(self._trained) == 1 and len(self._trained[0].members) == 1:
             positive = self._trained[0].machine.mean(self._rows(X)) > 0.0  # needs no variance
             return self.classes_[positive.astype(int)]
-        decision = self.decision_function(X)
+        try:
+            decision = self.decision_function(X)
+        except UnknownVariance:
+            means = [each.machine.mean(self._rows(X)) for each in self._trained]
+            return self.classes_[np.argmax(means, axis=0)]
         if decision.ndim == 1:
             return self.classes_[(decision > 0.0).astype(int)]
         return self.classes_[decision.argmax(axis=1)]
@@ -295,6 +300,15 @@ class BayesianSVC(ClassifierMixin, BayesianMachine):
             return sample_weight
         y = np.asarray(y)
         classes = np.unique(y)
+        if isinstance(self.class_weight, Mapping):
+            for label, value in self.class_weight.items():
+                if value < 0.0:
+                    raise ValueError(
+                        f"class_weight must not be negative, but for {label!r} it is {value!r}. "
+                        "Pass how often rows of the class count."
+                    )
+        if sample_weight is not None:
+            sample_weight = _check_sample_weight(sample_weight, y, dtype=np.float64)
         if isinstance(self.class_weight, str) and sample_weight is not None:
             counted = y[np.asarray(sample_weight) > 0.0]
             total = {label: np.sum(np.asarray(sample_weight)[y == label]) for label in classes}

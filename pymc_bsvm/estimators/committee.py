@@ -176,10 +176,7 @@ class BayesianSVRCommittee(RegressionPredictions, BayesianMachine):
         self.n_support_ = np.array([expert.rows.size for expert in self._experts])
         self.gap_ = max(expert.gap for expert in self._experts)
         self.n_iter_ = run.evaluations
-        relevance = first.relevance
-        if relevance is not None:
-            self.relevance_ = relevance
-            self.feature_importances_ = relevance / relevance.sum()
+        self._relevance([first], rows)
         return self
 
     def _check(self) -> None:
@@ -199,7 +196,7 @@ class BayesianSVRCommittee(RegressionPredictions, BayesianMachine):
                     f"{name} must be {choices[0]!r} or {choices[1]!r}, but it is {value!r}. "
                     "Choose one of the two."
                 )
-        if self._pairwise:
+        if self.__sklearn_tags__().input_tags.pairwise:
             raise ValueError(
                 "A committee builds the matrices of its experts itself, but kernel is "
                 "'precomputed'. Pass a kernel by name or as an object."

@@ -18,9 +18,9 @@ __all__ = ["Likelihood", "betas_of", "noise_in", "silf_likelihood", "trigonometr
 
 # Starts and bounds for standardised targets from section 4.4 of [Chu03]_, but for the upper bound
 # of epsilon, exp(-0.7) there: noise that is most of the variance wants a wider tube.
-_C = Hyperparameter("C", 1.0, 0.01, 1000.0)
+_C = Hyperparameter("C", 1.0, 0.01, 1000.0, unit=(0, -1))
 _BETA = Interval(0.0, 1.0, includes_high=True)
-_EPSILON = Hyperparameter("epsilon", 0.05, math.exp(-5.0), 2.0)
+_EPSILON = Hyperparameter("epsilon", 0.05, math.exp(-5.0), 2.0, unit=(0, 1))
 
 
 @dataclass(frozen=True)

@@ -90,12 +90,20 @@ class Objective:
         """Start the next dual from zero."""
         self._a = None
 
+    def copy(self) -> Objective:
+        """Return the same function without a memory, for another thread."""
+        return Objective(self.specification, self.X, self.y, self.sample_weight)
+
     def evidence(
-        self, values: Array, a0: Array | None = None, ramp_width: float | None = None
+        self,
+        values: Array,
+        a0: Array | None = None,
+        ramp_width: float | None = None,
+        K: Array | None = None,
     ) -> LaplaceEvidence:
         """Return the evidence at these hyperparameters, with the default ramps or others."""
         evidence = laplace_evidence(
-            self.specification.matrix(values, self.X),
+            self.specification.matrix(values, self.X) if K is None else K,
             self.y,
             self.specification.loss(values),
             sample_weight=self.sample_weight,
@@ -110,9 +118,10 @@ class Objective:
         """Return the value and the gradient at logarithms of the hyperparameters."""
         values = np.exp(x)
         self.evaluations += 1
+        K = self.specification.matrix(values, self.X)  # what a kernel refuses is not hidden
         try:
             width = _WIDER * self.specification.likelihood.loss_type.ramp_width or None
-            evidence = self.evidence(values, self._a, width)
+            evidence = self.evidence(values, self._a, width, K)
         except (DualSolveError, ValueError):
             self.log_evidence, self._a = -np.inf, None
             return -np.inf, np.zeros_like(x)
@@ -177,9 +186,11 @@ class Machine:
         names = (h.name for h in self.specification.hyperparameters)
         return dict(zip(names, map(float, self.values), strict=True))
 
-    @property
     def relevance(self) -> Array | None:
-        """How strongly the function varies with each column, if the kernel tells them apart."""
+        """Return how strongly the function varies with each column in the units of the machine.
+
+        It is None if the kernel does not tell columns apart.
+        """
         of_kernel = self.specification.split(self.values)[1]
         return self.specification.kernel.relevance(of_kernel, self.specification.d)
 

@@ -85,11 +85,19 @@ class RegressionPredictions(RegressorMixin):
         -------
         ndarray of shape (n,) for one probability, (n, k) for several
         """
-        _SHARE.check("q", q)
+        try:
+            shares = np.asarray(q, dtype=float)
+        except (TypeError, ValueError):
+            shares = np.zeros((0, 0))
+        if shares.ndim > 1 or shares.size == 0:
+            raise ValueError(
+                f"q must be a number or a list of them, but it is {q!r}. Pass, for example, 0.5."
+            )
+        _SHARE.check("q", shares)
         distribution = self._predictive(self._rows(X))
-        if np.ndim(q) == 0:
-            return distribution.quantile(float(np.asarray(q)))
-        return np.stack([distribution.quantile(float(u)) for u in np.ravel(q)], axis=1)
+        if shares.ndim == 0:
+            return distribution.quantile(float(shares))
+        return np.stack([distribution.quantile(float(u)) for u in shares], axis=1)
 
     def predict_interval(self, X: ArrayLike, coverage: float = 0.9) -> tuple[Array, Array]:
         """Return the ends of central intervals of the targets.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from typing import Any, Self
 
 import numpy as np
@@ -21,6 +22,8 @@ from pymc_bsvm.evidence.predictive import RegressionPredictive
 from pymc_bsvm.losses.base import Array
 
 __all__ = ["BayesianSVR"]
+
+_LEAST = 2.0**-54  # the generator can return 0, whose quantile is infinite
 
 
 class BayesianSVR(RegressionPredictions, BayesianMachine):
@@ -49,7 +52,8 @@ class BayesianSVR(RegressionPredictions, BayesianMachine):
         Whether columns and targets are brought to mean zero and variance one inside. What is
         reported is in the units of the data.
     restarts : int, default 1
-        Number of starts of the search.
+        Number of searches that go on to all rows. The search begins at the best points of a small
+        grid, with a narrow and with a wide tube; each restart after the first adds a random start.
     full_bayes : bool, default False
         Whether predictions are averaged over draws of the hyperparameters by NUTS. It compiles a
         PyMC model, which takes up to a minute the first time.
@@ -83,7 +87,8 @@ class BayesianSVR(RegressionPredictions, BayesianMachine):
     free_ : ndarray of shape (n_support,)
         Which of them are inside the bend of the loss; the others are bound.
     relevance_ : ndarray of shape (n_features_in_,)
-        Standard deviation of a column in units of its length-scale, for ``ard=True``.
+        Standard deviation of a column in units of its length-scale, for ``ard=True``; zero for a
+        constant column.
     feature_importances_ : ndarray of shape (n_features_in_,)
         The relevances divided by their sum, for `sklearn.feature_selection.SelectFromModel`.
     beta_ : float
@@ -95,7 +100,8 @@ class BayesianSVR(RegressionPredictions, BayesianMachine):
     converged_ : bool
         Whether the best run ended before `max_iter`.
     restarts_ : DataFrame
-        One row for each start, the best first, in the units of the machine.
+        One row for each search, the best first, in the units of the machine. Its ``objective`` is
+        what was maximised, the log evidence with wider ramps than those of `log_evidence_`.
     datatree_ : DataTree
         The hyperparameters (or their draws) as ArviZ knows them.
     n_features_in_, feature_names_in_
@@ -197,10 +203,7 @@ class BayesianSVR(RegressionPredictions, BayesianMachine):
         self.n_iter_ = trained.runs[0].evaluations
         self.converged_ = trained.converged
         self.restarts_ = table_of(trained)
-        relevance = machine.relevance
-        if relevance is not None:
-            self.relevance_ = relevance
-            self.feature_importances_ = relevance / relevance.sum()
+        self._relevance([machine], rows)
         return self
 
     def sample_y(self, X: ArrayLike, n_samples: int = 1, random_state: Any = 0) -> Array:
@@ -219,12 +222,16 @@ class BayesianSVR(RegressionPredictions, BayesianMachine):
         -------
         ndarray of shape (n, n_samples)
         """
+        rows = self._rows(X)
         if self._pairwise:
             raise ValueError(
                 "A precomputed Gram matrix does not hold the covariances of new rows with each "
                 "other. Pass the kernel itself to draw targets."
             )
-        rows = self._rows(X)
+        if not isinstance(n_samples, numbers.Integral) or n_samples < 1:
+            raise ValueError(
+                f"n_samples must be an integer >= 1, but it is {n_samples!r}. Pass 1 or more."
+            )
         seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
         rng = np.random.default_rng(seed)
         members = self._trained.members
@@ -233,7 +240,7 @@ class BayesianSVR(RegressionPredictions, BayesianMachine):
             machine = members[chosen]
             mean, covariance = machine.joint(rows)
             f = rng.multivariate_normal(mean, covariance, method="eigh")
-            result[:, k] = f + machine.loss.quantile(rng.random(f.size))
+            result[:, k] = f + machine.loss.quantile(np.maximum(rng.random(f.size), _LEAST))
         return np.asarray(self._target.centre[0] + self._target.spread[0] * result)
 
     @property

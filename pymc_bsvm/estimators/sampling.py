@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from typing import Any
 
 import numpy as np
@@ -31,17 +32,19 @@ def model_of(objective: Objective) -> tuple[Any, Any]:
     specification = objective.specification
     if objective.sample_weight is not None:
         raise ValueError(
-            "A PyMC model has no sample_weight, but the estimator was fitted with one. "
+            "A PyMC model has no weights of rows, but the fit had sample_weight or class_weight. "
             "Repeat the rows and fit again."
         )
     with pm.Model() as model:
-        values: list[Any] = []
+        values: list[Any] = [None] * len(specification.hyperparameters)
         for name, places in _variables(objective).items():
             start = np.log([specification.hyperparameters[k].start for k in places])
-            if "[" in specification.hyperparameters[places[0]].name:
-                values += list(pm.LogNormal(name, start, _SPREAD, shape=len(places)))
+            if _of_columns(objective, places):
+                vector = pm.LogNormal(name, start, _SPREAD, shape=len(places))
+                for k, place in enumerate(places):
+                    values[place] = vector[k]
             else:
-                values.append(pm.LogNormal(name, start[0], _SPREAD))
+                values[places[0]] = pm.LogNormal(name, start[0], _SPREAD)
         of_loss, of_kernel = specification.split(values)
         cov = specification.kernel.to_pymc(of_kernel, specification.d)
         if specification.offset:
@@ -69,11 +72,10 @@ def sample(
 
     model, _ = model_of(objective)
     variables = _variables(objective)
-    start = {name: machine.values[places] for name, places in variables.items()}
-    start = {
-        name: x if "[" in _name(objective, variables[name][0]) else x[0]
-        for name, x in start.items()
-    }
+    start = {}
+    for name, places in variables.items():
+        chosen = machine.values[places]
+        start[name] = chosen if _of_columns(objective, places) else chosen[0]
     tree = pm.sample(
         model=model,
         initvals=start,
@@ -104,10 +106,11 @@ def _machines(objective: Objective, values: Array) -> list[Machine]:
 def _variables(objective: Objective) -> dict[str, list[int]]:
     """Return the places of hyperparameters by the name of their variable."""
     places: dict[str, list[int]] = {}
-    for k in range(len(objective.specification.hyperparameters)):
-        places.setdefault(_name(objective, k).split("[")[0], []).append(k)
+    for k, h in enumerate(objective.specification.hyperparameters):
+        places.setdefault(re.sub(r"\[\d+\]", "", h.name), []).append(k)
     return places
 
 
-def _name(objective: Objective, k: int) -> str:
-    return objective.specification.hyperparameters[k].name
+def _of_columns(objective: Objective, places: list[int]) -> bool:
+    """Return whether hyperparameters are those of columns."""
+    return "[" in objective.specification.hyperparameters[places[0]].name

@@ -20,7 +20,13 @@ _SCREEN = 100  # rows on which starts are compared
 _HALF_WAY = 500  # from so many rows on, a share of them finds the neighbourhood of the optimum
 _SHARE, _LEAST = 0.25, 300
 # Factors of the starts. A narrow and a wide tube are hills of their own, so that both are climbed.
-_FACTORS = {"eta": (1.0, 4.0), "C": (1.0, 10.0), "ls": (1.0, 0.3), "epsilon": (1.0, 6.0)}
+_FACTORS = {
+    "eta": (1.0, 4.0),
+    "C": (1.0, 10.0),
+    "ls": (1.0, 0.3),
+    "epsilon": (1.0, 6.0),
+    "period": (1.0, 0.25, 0.5, 2.0),
+}
 _HILLS = "epsilon"
 
 
@@ -76,7 +82,7 @@ class _Climb:
                     break
         else:
             runs = Parallel(n_jobs=n_jobs)(
-                delayed(ascend)(objective, x, label, **settings) for label, x in starts
+                delayed(ascend)(objective.copy(), x, label, **settings) for label, x in starts
             )
         return sorted(runs, key=lambda run: -run.objective)
 

@@ -49,7 +49,7 @@ def table_of(trained: Trained) -> pd.DataFrame:
         [
             {
                 "label": run.label,
-                "log_evidence": run.log_evidence,
+                "objective": run.objective,
                 "ending": run.ending.name.lower(),
                 "gradient": run.gradient,
                 "evaluations": run.evaluations,

@@ -5,6 +5,8 @@ from __future__ import annotations
 from importlib.metadata import version
 from typing import Any
 
+import numpy as np
+
 from pymc_bsvm.estimators.trained import Trained
 
 __all__ = ["tree_of"]
@@ -20,7 +22,7 @@ def tree_of(trained: Trained) -> Any:
     from arviz_base import from_dict
 
     machine = trained.machine
-    one = {name: [[value]] for name, value in machine.named.items()}
+    one = {name: np.full((1, 1), value) for name, value in machine.named.items()}
     stats = {
         "log_evidence": machine.log_evidence,
         "n_support": machine.rows.size,
@@ -33,6 +35,6 @@ def tree_of(trained: Trained) -> Any:
         "inference_method": "evidence",
     }
     return from_dict(
-        {"posterior": one, "sample_stats": {name: [[x]] for name, x in stats.items()}},
+        {"posterior": one, "sample_stats": {name: np.full((1, 1), x) for name, x in stats.items()}},
         attrs={"posterior": attributes},
     )

@@ -10,7 +10,7 @@ from matplotlib.axes import Axes
 from pymc.model.core import Model
 
 from pymc_bsvm.gp.process import LaplaceProcess
-from pymc_bsvm.reporting.training import Training, axes_or_new
+from pymc_bsvm.reporting.training import Training, axes_or_new, check_column
 
 __all__ = ["plot_class_map"]
 
@@ -52,9 +52,15 @@ def plot_class_map(
             f"A map needs two inputs, but X has {training.X.shape[1]} column. "
             "Plot predict_proba along the input instead."
         )
+    for column in columns:
+        check_column("columns", column, training.X)
     first, second = columns
+    if first == second:
+        raise ValueError(
+            f"A map needs two inputs, but columns is {columns}. Pass two different columns."
+        )
     low, high = training.X.min(axis=0), training.X.max(axis=0)
-    margin = 0.08 * (high - low)
+    margin = 0.08 * np.where(high > low, high - low, 1.0)
     axis = [np.linspace(low[c] - margin[c], high[c] + margin[c], resolution) for c in columns]
     a, b = np.meshgrid(*axis)
     grid = np.repeat(np.median(training.X, axis=0)[None], a.size, axis=0)

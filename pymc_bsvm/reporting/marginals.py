@@ -47,11 +47,16 @@ def plot_marginals(
     samples = {name: _sample(route, draws) for name, route in routes.items()}
     common = [k for k in next(iter(samples.values())) if all(k in s for s in samples.values())]
     if var_names is not None:
-        common = [k for k in common if k.split("[")[0] in var_names]
+        wanted = [var_names] if isinstance(var_names, str) else list(var_names)
+        missing = [name for name in wanted if name not in {k.split("[")[0] for k in common}]
+        if missing:
+            raise ValueError(
+                f"Not all routes have the variable {missing[0]!r}. "
+                f"Use names among {', '.join(dict.fromkeys(k.split('[')[0] for k in common))}."
+            )
+        common = [k for name in wanted for k in common if k.split("[")[0] == name]
     if not common:
-        raise ValueError(
-            f"The routes have no variable in common among {var_names or 'theirs'}. Check var_names."
-        )
+        raise ValueError("The routes have no variable in common. Pass results of the same model.")
     if ax is None:
         _, new = plt.subplots(
             1, len(common), figsize=(3.0 * len(common), 2.6), squeeze=False, layout="constrained"
@@ -61,7 +66,8 @@ def plot_marginals(
         panels = np.atleast_1d(np.asarray(ax, dtype=object))
     if len(panels) != len(common):
         raise ValueError(
-            f"There are {len(panels)} axes for {len(common)} panels. Pass one for each."
+            f"The number of axes is {len(panels)}, but that of panels {len(common)}. "
+            "Pass one for each."
         )
     for panel, key in zip(panels, common, strict=True):
         for k, (name, route) in enumerate(routes.items()):
@@ -72,6 +78,8 @@ def plot_marginals(
             if isinstance(route, EvidenceFit):
                 label = name if x.size == 1 else None
                 panel.axvline(_mode(route, key), color=f"C{k}", ls="--", lw=0.9, label=label)
+            elif x.size == 1:
+                panel.axvline(float(x[0]), color=f"C{k}", ls="--", lw=0.9, label=name)
         panel.set(xlabel=key, yticks=[])
     panels[0].legend(fontsize="small")
     return np.asarray(panels)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.ticker import MaxNLocator
 
 from pymc_bsvm.evidence.laplace import Curvature
 from pymc_bsvm.inference.objective import marginals_of
@@ -57,6 +58,12 @@ def plot_evidence_profile(
         raise ValueError(
             f"{name!r} is no free variable of the model. Use one of {', '.join(free)}."
         )
+    shape = np.shape(fit.point[name])
+    if len(index) != len(shape) or not all(0 <= k < n for k, n in zip(index, shape, strict=True)):
+        raise ValueError(
+            f"{name} has the shape {shape}, but index is {index}. "
+            f"Pass, for example, index={(0,) * len(shape)}."
+        )
     center = float(fit.point[name][index])
     if not center > 0.0:
         raise ValueError(
@@ -80,9 +87,10 @@ def plot_evidence_profile(
     ax.axvline(center, color="0.7", lw=0.8, zorder=0)
     label = name + (str(list(index)) if index else "")
     ax.set(xscale="log", xlabel=label, ylabel="log evidence (nats)")
-    ax.legend(fontsize="small", loc="lower left")
+    ax.legend(fontsize="small")
     other = ax.twinx()
-    other.plot(values, counts, color="0.6", lw=0.8, ls=":")
+    other.plot(values, counts, color="0.4", lw=1.0, ls=":", drawstyle="steps-mid")
+    other.yaxis.set_major_locator(MaxNLocator(integer=True))
     other.set_ylabel("support vectors (dotted)")
     return ax
 

@@ -12,8 +12,10 @@ from pymc.model.core import Model
 
 from pymc_bsvm._validation import Interval, as_parameter
 from pymc_bsvm.evidence.predictive import RegressionPredictive
+from pymc_bsvm.gp.data import as_inputs
 from pymc_bsvm.gp.process import LaplaceProcess
-from pymc_bsvm.reporting.training import Training, axes_or_new
+from pymc_bsvm.losses import SILF
+from pymc_bsvm.reporting.training import Training, axes_or_new, check_column
 
 __all__ = ["plot_regression_band"]
 
@@ -54,11 +56,12 @@ def plot_regression_band(
     """
     coverage = as_parameter("coverage", coverage, Interval(0.0, 1.0))
     training = Training.of(gp, point, model)
+    check_column("column", column, training.X)
     if Xnew is None:
         grid = np.repeat(np.median(training.X, axis=0)[None], 200, axis=0)
         grid[:, column] = np.linspace(*_range(training.X[:, column]), 200)
     else:
-        grid = np.asarray(Xnew, dtype=float)
+        grid = np.asarray(as_inputs("Xnew", Xnew).eval(), dtype=float)
     order = np.argsort(grid[:, column])
     grid = grid[order]
     predictive = gp.predictive(grid, point, model=model)
@@ -70,15 +73,17 @@ def plot_regression_band(
     x, mean = grid[:, column], predictive.mean
     low, high = (predictive.quantile(u) for u in (0.5 - coverage / 2, 0.5 + coverage / 2))
     ax = axes_or_new(ax)
-    ax.fill_between(x, low, high, color="C0", alpha=0.2, lw=0, label=f"{coverage:.0%} of targets")
-    epsilon = getattr(training.loss, "epsilon", None)
-    if epsilon is not None:
+    ax.fill_between(
+        x, low, high, color="C0", alpha=0.2, lw=0, label=f"{100 * coverage:.4g}% of targets"
+    )
+    if isinstance(training.loss, SILF) and training.loss.beta < 1.0:
+        epsilon = training.loss.epsilon
         ax.plot(x, mean - epsilon, color="C0", lw=0.8, ls="--", label="tube")
         ax.plot(x, mean + epsilon, color="C0", lw=0.8, ls="--")
     ax.plot(x, mean, color="C0", label="mean")
     flat = ~(training.free | training.bound)
     for mask, label, style in (
-        (flat, "inside the tube", {"color": "0.6", "marker": "."}),
+        (flat, "others", {"color": "0.6", "marker": "."}),
         (training.free, "free support vectors", {"color": "C1", "marker": "o", "s": 18}),
         (training.bound, "bound support vectors", {"color": "C3", "marker": "x", "s": 26}),
     ):

@@ -46,41 +46,45 @@ def plot_relevance(
     Axes
         Horizontal bars, the most relevant input on top; error bars hold 90 % of the draws.
     """
+    sample: Array | None = None
     if hasattr(source, "get_params"):
-        values, sample, coordinate = _of_estimator(source)
+        relevance, coordinate = _of_estimator(source)
+        axis = "relevance, standard deviation / length-scale"
     else:
         values, sample, coordinate = _length_scales(source, name, draws)
-    if values.ndim != 1:
-        raise ValueError(
-            f"{name} must be a vector of length-scales, but it has {values.ndim} dimensions. "
-            "Use one length-scale for each input."
-        )
+        if values.ndim != 1:
+            raise ValueError(
+                f"{name} must be a vector of length-scales, but it has {values.ndim} dimensions. "
+                "Use one length-scale for each input."
+            )
+        relevance, axis = 1.0 / values, f"relevance, 1 / {name}"
     labels = [str(x) for x in (coordinate if labels is None else labels)]
-    if len(labels) != values.size:
+    if len(labels) != relevance.size:
         raise ValueError(
-            f"There are {len(labels)} labels for {values.size} length-scales. Pass one for each."
+            f"The number of labels is {len(labels)}, but there are {relevance.size} length-scales. "
+            "Pass one for each."
         )
-    relevance = 1.0 / values
     order = np.argsort(relevance)
     ax = axes_or_new(ax)
-    ax.barh(np.arange(values.size), relevance[order], color="C0", alpha=0.7)
+    ax.barh(np.arange(relevance.size), relevance[order], color="C0", alpha=0.7)
     if sample is not None:
         low, high = np.quantile(1.0 / sample, [0.05, 0.95], axis=0)
         for place, k in enumerate(order):
             ax.plot([low[k], high[k]], [place, place], color="k", lw=1.0)
-    ax.set_yticks(np.arange(values.size), [labels[k] for k in order])
-    ax.set_xlabel(f"relevance, 1 / {name}")
+    ax.set_yticks(np.arange(relevance.size), [labels[k] for k in order])
+    ax.set_xlabel(axis)
     return ax
 
 
-def _of_estimator(source: Any) -> tuple[Array, None, Sequence[object]]:
-    """Return what the relevances of an estimator are the inverse of, and the labels."""
+def _of_estimator(source: Any) -> tuple[Array, Sequence[object]]:
+    """Return the relevances of an estimator and the labels."""
     if not hasattr(source, "relevance_"):
         raise ValueError(
-            f"{source!r} has no relevance_. Fit it with ard=True and a kernel with length-scales."
+            f"{type(source).__name__} has no relevance_. "
+            "Fit it with ard=True and a kernel with length-scales."
         )
     names = getattr(source, "feature_names_in_", range(source.n_features_in_))
-    return 1.0 / np.asarray(source.relevance_), None, list(names)
+    return np.asarray(source.relevance_), list(names)
 
 
 def _length_scales(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -17,7 +18,7 @@ from pymc_bsvm.gp.process import LaplaceProcess
 from pymc_bsvm.losses import Loss
 from pymc_bsvm.losses.base import Array
 
-__all__ = ["Training", "axes_or_new"]
+__all__ = ["Training", "axes_or_new", "check_column"]
 
 
 @dataclass(frozen=True)
@@ -49,5 +50,14 @@ def axes_or_new(ax: Axes | None) -> Axes:
     """Return the axes that were passed, or new ones."""
     if ax is not None:
         return ax
-    _, new = plt.subplots()
+    _, new = plt.subplots(layout="constrained")
     return new
+
+
+def check_column(name: str, column: Any, X: NDArray[np.float64]) -> None:
+    """Raise unless the inputs have this column."""
+    if not isinstance(column, numbers.Integral) or not 0 <= int(column) < X.shape[1]:
+        raise ValueError(
+            f"{name} is {column!r}, but X has {X.shape[1]} columns. "
+            f"Pass a number from 0 to {X.shape[1] - 1}."
+        )

@@ -6,4 +6,4 @@ from pymc_bsvm.estimators.kernels.base import Hyperparameter
 
 __all__ = ["AMPLITUDE"]
 
-AMPLITUDE = Hyperparameter("eta", 1.0, 1e-2, 1e2)
+AMPLITUDE = Hyperparameter("eta", 1.0, 1e-2, 1e2, unit=(0, 1))

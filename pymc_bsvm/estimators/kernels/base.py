@@ -21,6 +21,8 @@ class Hyperparameter(NamedTuple):
     start: float
     low: float
     high: float
+    unit: tuple[int, int] = (0, 0)
+    """Powers of the unit of the inputs and of the targets."""
 
 
 class Kernel(ABC):

@@ -56,7 +56,11 @@ class Dirichlet(Product):
         wider = 2.0 * math.pi * math.sqrt(self.order * (self.order + 1) / 3.0)
         return tuple(
             Hyperparameter(
-                h.name.replace("ls", "period"), wider * h.start, wider * h.low, wider * h.high
+                h.name.replace("ls", "period"),
+                wider * h.start,
+                wider * h.low,
+                wider * h.high,
+                h.unit,
             )
             for h in length_scales(d, self.ard)
         )

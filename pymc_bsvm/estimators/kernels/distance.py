@@ -19,7 +19,7 @@ _SHORT, _LONG = math.exp(-5.0), math.exp(8.5)
 def length_scales(d: int, ard: bool) -> tuple[Hyperparameter, ...]:
     """Return one length-scale, or one for each column; they start at ``sqrt(d)``."""
     names = [f"ls[{k}]" for k in range(d)] if ard else ["ls"]
-    return tuple(Hyperparameter(name, math.sqrt(d), _SHORT, _LONG) for name in names)
+    return tuple(Hyperparameter(name, math.sqrt(d), _SHORT, _LONG, unit=(1, 0)) for name in names)
 
 
 def squared_distances(X: Array, Z: Array | None, ls: Array) -> Array:
@@ -27,7 +27,7 @@ def squared_distances(X: Array, Z: Array | None, ls: Array) -> Array:
 
     Columns are centred first: what they have in common would cost digits.
     """
-    center = X.mean(axis=0)
+    center = _center(X)
     A = (X - center) / ls
     B = A if Z is None else (Z - center) / ls
     D: Array = A @ B.T
@@ -41,9 +41,15 @@ def squared_distances(X: Array, Z: Array | None, ls: Array) -> Array:
 
 def length_scale_slopes(A: Array, X: Array, ls: Array) -> Array:
     """Return ``sum_ij A_ij (x_i - x_j)² / ls²`` for each length-scale; A is symmetric."""
-    Y = (X - X.mean(axis=0)) / ls
+    Y = (X - _center(X)) / ls
     of_column: Array = 2.0 * (A.sum(axis=1) @ (Y * Y) - np.einsum("ij,ij->j", Y, A @ Y))
     return of_column if ls.size == X.shape[1] and ls.size > 1 else of_column.sum(keepdims=True)
+
+
+def _center(X: Array) -> Array:
+    """Return the means of the columns, zero if there are no rows."""
+    center: Array = X.sum(axis=0) / max(X.shape[0], 1)
+    return center
 
 
 def of_pymc(name: str, values: Any, d: int, ard: bool) -> Any:

@@ -35,8 +35,8 @@ class Linear(Kernel):
     def hyperparameters(self, d: int) -> tuple[Hyperparameter, ...]:
         """Return the amplitude or the length-scales; at the start, rows have variance near 1."""
         if self.ard:
-            return length_scales(d, ard=True)
-        return (Hyperparameter("eta", 1.0 / math.sqrt(d), 1e-4, 1e2),)
+            return tuple(h._replace(unit=(1, -1)) for h in length_scales(d, ard=True))
+        return (Hyperparameter("eta", 1.0 / math.sqrt(d), 1e-4, 1e2, unit=(-1, 1)),)
 
     def matrix(self, values: Array, X: Array, Z: Array | None = None) -> Array:
         """Return the covariances."""

@@ -44,8 +44,8 @@ class Periodic(Kernel):
 
         Standardised columns are 3 to 5 long; longer periods than 10 leave no trace in them.
         """
-        scales = (h._replace(start=0.5 * h.start) for h in length_scales(d, self.ard))
-        return (AMPLITUDE, Hyperparameter("period", 2.0, 0.05, 10.0), *scales)
+        scales = (h._replace(start=0.5 * h.start, unit=(0, 0)) for h in length_scales(d, self.ard))
+        return (AMPLITUDE, Hyperparameter("period", 2.0, 0.05, 10.0, unit=(1, 0)), *scales)
 
     def matrix(self, values: Array, X: Array, Z: Array | None = None) -> Array:
         """Return the covariances."""

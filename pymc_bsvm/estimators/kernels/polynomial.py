@@ -45,7 +45,10 @@ class Polynomial(Kernel):
     def hyperparameters(self, d: int) -> tuple[Hyperparameter, ...]:
         """Return the amplitude and the length-scales; at the start, rows have variance near 1."""
         start: float = 2.0 ** (-self.degree / 2)
-        return (Hyperparameter("eta", start, 1e-2 * start, 1e2), *length_scales(d, self.ard))
+        return (
+            Hyperparameter("eta", start, 1e-2 * start, 1e2, unit=(0, 1)),
+            *length_scales(d, self.ard),
+        )
 
     def matrix(self, values: Array, X: Array, Z: Array | None = None) -> Array:
         """Return the covariances."""

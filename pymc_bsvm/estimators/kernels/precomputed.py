@@ -12,9 +12,13 @@ from pymc_bsvm.estimators.kernels.amplitude import AMPLITUDE
 from pymc_bsvm.estimators.kernels.base import Hyperparameter, Kernel
 from pymc_bsvm.losses.base import Array
 
-__all__ = ["Precomputed"]
+__all__ = ["Precomputed", "UnknownVariance"]
 
 _ROUNDING = 1e-8  # of the largest element: what two ways of computing k(x, z) may differ by
+
+
+class UnknownVariance(ValueError):
+    """The variances of new rows are not among the numbers of a Gram matrix."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +77,7 @@ class Precomputed(Kernel):
         """Return the variance of the rows for training, if they share one."""
         variances = self.diagonal(values, X)
         if variances.size == 0 or np.ptp(variances) > _ROUNDING * np.abs(variances).max():
-            raise ValueError(
+            raise UnknownVariance(
                 f"The {len(Z)} new rows are known by their covariances with the training rows "
                 "only, which do not hold their variances. Pass the kernel itself to have error "
                 "bars and probabilities, or predict without them."

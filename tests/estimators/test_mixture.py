@@ -1,0 +1,109 @@
+"""Mixtures of predictive distributions against a mixture on a fine grid."""
+
+import numpy as np
+import pytest
+
+from pymc_bsvm.estimators.mixture import RegressionMixture
+from pymc_bsvm.evidence.predictive import RegressionPredictive
+from pymc_bsvm.losses import SILF
+
+MEANS = np.array([[0.0, 3.0], [0.8, 3.1], [-1.5, 2.5]])
+VARIANCES = np.array([[0.3, 0.01], [0.1, 0.5], [0.6, 0.02]])
+PARAMETERS = ((4.0, 0.2, 0.3), (8.0, 0.5, 1.0), (2.0, 0.1, 0.5))
+T = np.linspace(-30.0, 30.0, 120_001)
+
+
+def silf(r: np.ndarray, C: float, epsilon: float, beta: float) -> np.ndarray:
+    """Return the loss, (2.28) of the thesis."""
+    r = np.abs(r)
+    low, high = (1.0 - beta) * epsilon, (1.0 + beta) * epsilon
+    bend = np.where(r < high, (r - low) ** 2 / (4.0 * beta * epsilon), r - epsilon)
+    return C * np.where(r < low, 0.0, bend)
+
+
+def brute_density(row: int) -> np.ndarray:
+    """Return the density of the mixture on `T`, by convolution on the grid."""
+    total = np.zeros_like(T)
+    for k, parameters in enumerate(PARAMETERS):
+        noise = np.exp(-silf(T, *parameters))
+        noise /= np.trapezoid(noise, T)
+        normal = np.exp(-0.5 * (T - MEANS[k, row]) ** 2 / VARIANCES[k, row])
+        normal /= np.trapezoid(normal, T)
+        size = 2 * T.size
+        spectrum = np.fft.rfft(noise, size) * np.fft.rfft(normal, size)
+        full = np.fft.irfft(spectrum, size) * (T[1] - T[0])
+        start = T.size // 2
+        total += full[start : start + T.size] / len(PARAMETERS)
+    return total
+
+
+@pytest.fixture(scope="module")
+def mixture() -> RegressionMixture:
+    return RegressionMixture(
+        [
+            RegressionPredictive(m, v, SILF(*p))
+            for m, v, p in zip(MEANS, VARIANCES, PARAMETERS, strict=True)
+        ]
+    )
+
+
+@pytest.fixture(scope="module")
+def densities() -> np.ndarray:
+    return np.array([brute_density(row) for row in range(2)])
+
+
+def test_mean_and_variance(mixture, densities):
+    mean = np.trapezoid(densities * T, T, axis=1)
+    variance = np.trapezoid(densities * (T - mean[:, None]) ** 2, T, axis=1)
+    np.testing.assert_allclose(mixture.mean, mean, rtol=1e-6, atol=1e-7)
+    np.testing.assert_allclose(mixture.variance, variance, rtol=1e-5)
+
+
+@pytest.mark.parametrize("t", [-4.0, -0.5, 0.0, 0.7, 3.0, 9.0])
+def test_density(mixture, densities, t):
+    at = np.searchsorted(T, t)
+    np.testing.assert_allclose(np.exp(mixture.logpdf(T[at])), densities[:, at], rtol=1e-5)
+
+
+@pytest.mark.parametrize("t", [-4.0, -0.5, 0.0, 0.7, 3.0, 5.0])
+def test_cdf(mixture, densities, t):
+    at = np.searchsorted(T, t)
+    below = np.trapezoid(densities[:, : at + 1], T[: at + 1], axis=1)
+    np.testing.assert_allclose(mixture.cdf(T[at]), below, rtol=1e-5, atol=1e-9)
+
+
+@pytest.mark.parametrize("u", [1e-6, 0.05, 0.5, 0.9, 1.0 - 1e-6])
+def test_quantile(mixture, densities, u):
+    cumulative = np.cumsum(densities, axis=1) * (T[1] - T[0])
+    expected = [np.interp(u, row, T) for row in cumulative]
+    np.testing.assert_allclose(mixture.quantile(u), expected, atol=2e-3)
+    np.testing.assert_allclose(mixture.cdf(mixture.quantile(u)), u, rtol=1e-9)
+
+
+def test_ends_of_the_quantile(mixture):
+    np.testing.assert_array_equal(mixture.quantile(0.0), [-np.inf, -np.inf])
+    np.testing.assert_array_equal(mixture.quantile(1.0), [np.inf, np.inf])
+
+
+def test_log_density_far_out(mixture):
+    """Where all densities underflow, the part with the widest tail is what is left."""
+    part = RegressionPredictive(MEANS[2], VARIANCES[2], SILF(*PARAMETERS[2]))
+    far = mixture.logpdf(1000.0)
+    assert (far < -1900.0).all()
+    np.testing.assert_allclose(far, part.logpdf(1000.0) - np.log(3.0), rtol=1e-12)
+
+
+def test_one_part_is_itself():
+    part = RegressionPredictive(MEANS[0], VARIANCES[0], SILF(*PARAMETERS[0]))
+    one = RegressionMixture([part])
+    for name in ("mean", "variance"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(part, name))
+    for name, x in (("logpdf", 0.4), ("cdf", 0.4), ("quantile", 0.3)):
+        np.testing.assert_allclose(getattr(one, name)(x), getattr(part, name)(x), rtol=1e-14)
+
+
+def test_equal_parts_are_one():
+    part = RegressionPredictive(MEANS[0], VARIANCES[0], SILF(*PARAMETERS[0]))
+    many = RegressionMixture([part] * 7)
+    np.testing.assert_allclose(many.variance, part.variance, rtol=1e-14)
+    np.testing.assert_allclose(many.quantile(0.2), part.quantile(0.2), rtol=1e-12)

@@ -1,0 +1,225 @@
+"""The search for the hyperparameters: its starts, its order, and what interrupts it."""
+
+import joblib
+import numpy as np
+import pytest
+
+from pymc_bsvm.estimators import BayesianSVR, kernels
+from pymc_bsvm.estimators import search as module
+from pymc_bsvm.estimators.likelihood import silf_likelihood, trigonometric_likelihood
+from pymc_bsvm.estimators.machine import Objective, Specification
+from pymc_bsvm.estimators.search import search
+from pymc_bsvm.evidence.restart import Ending
+from tests.estimators import cases
+
+
+def objective_of(n=40, kernel=None, task="regression", weight=None):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 2))
+    y = np.sin(1.5 * X[:, 0]) + 0.3 * X[:, 1] + 0.2 * rng.standard_t(3, size=n)
+    likelihood = silf_likelihood(0.3)
+    if task == "classification":
+        likelihood, y = trigonometric_likelihood(), np.where(y > 0.0, 1.0, -1.0)
+    specification = Specification(kernel or kernels.RBF(), likelihood, 100.0, 2)
+    return Objective(specification, X, y, weight)
+
+
+def run(objective, restarts=1, seed=0, n_jobs=None, gain=0.01, maxiter=200, callback=None):
+    return search(
+        objective,
+        restarts,
+        np.random.default_rng(seed),
+        gain=gain,
+        maxiter=maxiter,
+        n_jobs=n_jobs,
+        callback=callback or (lambda _: None),
+    )
+
+
+def account(runs):
+    """Return everything but the seconds."""
+    return [
+        (r.label, *r.start, *r.end, r.objective, r.log_evidence, r.gradient, r.evaluations)
+        for r in runs
+    ]
+
+
+@pytest.mark.parametrize("task", ["regression", "classification"])
+@pytest.mark.parametrize("restarts", [1, 2, 5, 13])
+@pytest.mark.parametrize("kernel", [kernels.RBF(), kernels.Linear()], ids=repr)
+def test_starts(task, restarts, kernel):
+    """One of the grid for each hill, then random ones; each with a name of its own."""
+    runs = run(objective_of(kernel=kernel, task=task), restarts, maxiter=1)
+    hills = 2 if task == "regression" else 1
+    assert len(runs) == hills + restarts - 1
+    names = sorted(r.label for r in runs)
+    expected = [f"grid {k + 1}" for k in range(hills)]
+    expected += [f"random {k + 1}" for k in range(restarts - 1)]
+    assert names == sorted(expected)
+
+
+def test_the_best_comes_first():
+    objective = objective_of()
+    runs = run(objective, 6)
+    values = [r.objective for r in runs]
+    assert values == sorted(values, reverse=True)
+    bounds = np.array(objective.specification.bounds)
+    for r in runs:
+        assert (bounds[:, 0] <= r.end).all()
+        assert (r.end <= bounds[:, 1]).all()
+        assert r.objective == pytest.approx(objective(r.end)[0], abs=1e-6)
+        assert r.objective >= objective(r.start)[0] - 1e-9
+
+
+def test_one_start_is_the_best_of_the_grid():
+    one, many = run(objective_of(), 1), run(objective_of(), 5)
+    assert one[0].label == "grid 1"
+    (same,) = (r for r in many if r.label == "grid 1")
+    np.testing.assert_array_equal(one[0].end, same.end)
+
+
+@pytest.mark.parametrize("kernel", [kernels.RBF(), kernels.Linear()], ids=repr)
+def test_the_end_is_a_maximum(kernel):
+    """Neighbours are not better by more than the search looks for."""
+    objective = objective_of(n=60, kernel=kernel)
+    best = run(objective, 1, gain=1e-4)[0]
+    rng = np.random.default_rng(0)
+    for _ in range(40):
+        x = best.end + 0.05 * rng.normal(size=best.end.size)
+        x = np.clip(x, *np.array(objective.specification.bounds).T)
+        assert objective(x)[0] < best.objective + 0.1
+
+
+def test_the_gradient_is_that_of_the_end():
+    objective = objective_of()
+    best = run(objective, 1)[0]
+    slope = objective(best.end)[1]
+    low, high = np.array(objective.specification.bounds).T
+    free = np.where(slope > 0.0, best.end < high, best.end > low)
+    assert best.gradient == pytest.approx(np.abs(free * slope).max(), abs=1e-3)
+
+
+def test_the_seed_decides():
+    assert account(run(objective_of(), 4, seed=1)) == account(run(objective_of(), 4, seed=1))
+    starts = [{r.label: r.start for r in run(objective_of(), 4, seed=s)} for s in (1, 2)]
+    assert not np.allclose(starts[0]["random 1"], starts[1]["random 1"])
+
+
+@pytest.mark.parametrize("backend", ["loky", "threading"])
+def test_in_parallel_as_one_after_the_other(backend):
+    """Threads must not share what a run remembers; nested parallel regions are threads."""
+    expected = account(run(objective_of(), 6))
+    with joblib.parallel_config(backend=backend):
+        got = account(run(objective_of(), 6, n_jobs=3))
+    assert got == expected
+
+
+def test_all_rows_decide_in_the_end():
+    """With many rows a share of them begins, but the end is an optimum of all."""
+    objective = objective_of(n=620)
+    best = run(objective, 1, gain=1e-3)[0]
+    fresh = objective_of(n=620)
+    assert best.objective == pytest.approx(fresh(best.end)[0], abs=1e-5)
+    for k in range(best.end.size):
+        for move in (-0.05, 0.05):
+            x = best.end.copy()
+            x[k] += move
+            x = np.clip(x, *np.array(objective.specification.bounds).T)
+            assert fresh(x)[0] < best.objective + 0.1, k
+    assert best.evaluations > 0
+    assert (best.start != best.end).any()
+
+
+def test_weights_go_with_their_rows():
+    """The share of the rows takes their weights along."""
+    weight = np.where(np.arange(620) % 2 == 0, 1.0, 2.0)
+    best = run(objective_of(n=620, weight=weight), 1)[0]
+    assert best.objective == pytest.approx(
+        objective_of(n=620, weight=weight)(best.end)[0], abs=1e-5
+    )
+
+
+def test_progress_is_reported():
+    seen = []
+    runs = run(objective_of(), 2, callback=seen.append)
+    assert len(seen) >= sum(r.evaluations for r in runs)
+    assert max(seen) == pytest.approx(runs[0].objective)
+
+
+def test_the_number_of_iterations_is_bounded():
+    best = run(objective_of(), 1, maxiter=1)[0]
+    assert best.ending is Ending.MAX_ITER
+
+
+# ---- interruptions ------------------------------------------------------------------------------
+
+
+class Interrupted(Objective):
+    """Raises at an evaluation on all rows."""
+
+    after = 10**9
+
+    def __call__(self, x):
+        if self.evaluations >= self.after:
+            raise KeyboardInterrupt
+        return super().__call__(x)
+
+
+def interrupted(after, **kwargs):
+    objective = objective_of(**kwargs)
+    result = Interrupted(objective.specification, objective.X, objective.y, None)
+    result.after = after
+    return result
+
+
+def test_an_interruption_keeps_the_best_point():
+    best = run(interrupted(5), 3)[0]
+    assert best.ending is Ending.INTERRUPTED
+    assert np.isfinite(best.objective)
+
+
+def test_an_interruption_keeps_the_runs_before():
+    first = run(objective_of(), 1)[0]
+    runs = run(interrupted(first.evaluations + 3), 3)
+    assert len(runs) == 2
+    assert {r.ending for r in runs} == {first.ending, Ending.INTERRUPTED}
+    assert runs[0].objective >= first.objective
+
+
+def test_an_interruption_half_way_is_raised(monkeypatch):
+    """While a share of the rows is at work, nothing is known of all rows."""
+    ascend = module.ascend
+
+    def climb(objective, *args, **kwargs):
+        if objective.y.size < 620:
+            objective = Interrupted(objective.specification, objective.X, objective.y, None)
+            objective.after = 2
+        return ascend(objective, *args, **kwargs)
+
+    monkeypatch.setattr(module, "ascend", climb)
+    with pytest.raises(KeyboardInterrupt):
+        run(objective_of(n=620), 3, gain=1.0)
+
+
+def test_an_interruption_before_anything_is_raised():
+    with pytest.raises(KeyboardInterrupt):
+        run(interrupted(0), 3)
+
+
+def test_an_interrupted_fit_says_so(monkeypatch):
+    data = cases.line()
+    monkeypatch.setattr("pymc_bsvm.estimators.base.Objective", _Short)
+    with pytest.warns(UserWarning, match="interrupted"):
+        model = BayesianSVR().fit(data.X, data.y)
+    assert not model.converged_
+    assert np.isfinite(model.predict(data.X)).all()
+
+
+class _Short(Interrupted):
+    after = 4
+
+
+def test_nothing_finite_is_an_error():
+    data = cases.line()
+    with cases.refused(ValueError, "evidence", "finite"):
+        BayesianSVR(lambda X, Z: -1e6 * (X == Z.T).astype(float)).fit(data.X, data.y)
