@@ -136,7 +136,7 @@ def test_one_variable_may_be_a_string(bare: EvidenceFit) -> None:
 
 
 def test_a_string_is_one_name(bare: EvidenceFit, refuses: Refuses) -> None:
-    with refuses(ValueError, "no variable in common", "Cls"):
+    with refuses(ValueError, "Cls"):
         plot_marginals({"MAP": bare}, "Cls")
 
 
@@ -178,12 +178,12 @@ def test_routes_with_nothing_in_common_are_refused(bare: EvidenceFit, refuses: R
     other = from_dict({"posterior": {"sigma": np.arange(20.0).reshape(2, 10)}})
     with refuses(ValueError, "no variable in common"):
         plot_marginals({"MAP": bare, "NUTS": other})
-    with refuses(ValueError, "no variable in common among ['sigma']", "var_names"):
+    with refuses(ValueError, "'sigma'"):
         plot_marginals({"MAP": bare}, ["sigma"])
 
 
 @pytest.mark.parametrize("count", [1, 3])
 def test_other_numbers_of_axes_are_refused(bare: EvidenceFit, refuses: Refuses, count: int) -> None:
     _, given = plt.subplots(1, count)
-    with refuses(ValueError, f"There are {count} axes for 4 panels"):
+    with refuses(ValueError, f"number of axes is {count}"):
         plot_marginals({"MAP": bare}, ax=given)

@@ -13,7 +13,7 @@ from pymc_bsvm.reporting import plot_regression_band
 from tests.gp import cases
 from tests.reporting.conftest import POINT, Refuses, labelled, on_a_line
 
-KINDS = ("inside the tube", "free support vectors", "bound support vectors")
+KINDS = ("others", "free support vectors", "bound support vectors")
 
 
 def grid_of(X: np.ndarray, column: int) -> np.ndarray:
@@ -111,7 +111,7 @@ def test_losses_without_a_flat_part_have_no_tube(loss: losses.Loss) -> None:
     legend = [text.get_text() for text in ax.get_legend().get_texts()]
     assert "mean" in legend
     assert "tube" not in legend
-    assert "inside the tube" not in legend
+    assert "others" not in legend
     assert [line.get_label() for line in ax.lines] == ["mean"]
 
 
@@ -145,7 +145,7 @@ def test_rows_inside_the_tube_are_where_the_loss_is_flat() -> None:
     process = on_a_line(losses.SILF(5.0, 0.2, 0.3))
     ax = plot_regression_band(process.gp, {"ls": 1.0}, model=process.model)
     mean = process.gp.predict(process.gp.X.data, {"ls": 1.0}, diag=True, model=process.model)[0]
-    ends = {"inside the tube": (0.0, 0.14), "free support vectors": (0.14, 0.26)}
+    ends = {"others": (0.0, 0.14), "free support vectors": (0.14, 0.26)}
     residual = dict(zip(process.gp.X.data[:, 0], np.abs(process.gp.y - mean), strict=True))
     for kind, (low, high) in (ends | {"bound support vectors": (0.26, np.inf)}).items():
         seen = np.array([residual[x] for x, _ in labelled(ax.collections)[kind].get_offsets()])
