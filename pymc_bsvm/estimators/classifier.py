@@ -57,21 +57,21 @@ class BayesianSVC(ClassifierMixin, BayesianMachine):
         Log evidence of the labels, in nats.
     support_ : ndarray of shape (n_support,)
         Rows that are a support vector of one machine at least.
-    support_vectors_ : ndarray of shape (n_support, n_features_in_)
+    support_vectors_ : ndarray of shape (n_support, n_features)
         Their inputs.
     dual_coef_ : ndarray of shape (1, n_support) or (n_classes, n_support)
         Their signed duals in each machine.
-    relevance_ : ndarray of shape (n_features_in_,)
+    relevance_ : ndarray of shape (n_features,)
         Standard deviation of a column in units of its length-scale, for ``ard=True``; the largest
         over the classes.
-    feature_importances_ : ndarray of shape (n_features_in_,)
+    feature_importances_ : ndarray of shape (n_features,)
         The relevances divided by their sum.
     gap_ : float
         Largest duality gap, in nats.
     n_iter_ : int
         Largest number of evaluations of the evidence by a best run.
     converged_ : bool
-        Whether every search ended before `max_iter`.
+        Whether every search converged: it neither met `max_iter` nor stalled.
     restarts_ : DataFrame, or list of DataFrame
         One row for each start, the best first.
     datatree_ : DataTree, or list of DataTree

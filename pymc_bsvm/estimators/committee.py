@@ -65,7 +65,8 @@ class BayesianSVRCommittee(RegressionPredictions, BayesianMachine):
     held_out_ : ndarray
         The rows of the calibration.
     variance_scale_ : float
-        What the variances of the function are multiplied by.
+        What the variances of the function are multiplied by, from 1 (1/30 for "gpoe") to 30. Where
+        the noise is much wider than the error of the function it is not well determined.
     log_evidence_ : float
         Sum of the experts' log evidences of the targets, in nats.
     n_support_ : ndarray of shape (n_experts,)
@@ -167,7 +168,8 @@ class BayesianSVRCommittee(RegressionPredictions, BayesianMachine):
         self.variance_scale_ = 1.0
         if held_out.size:
             moments = combine(self._experts, rows[held_out], self.combine)  # type: ignore[arg-type]
-            self.variance_scale_ = calibration(noise_in(1.0, first.loss), *moments, z[held_out])
+            noise = noise_in(1.0, first.loss)
+            self.variance_scale_ = calibration(noise, *moments, z[held_out], self.combine)  # type: ignore[arg-type]
         used = np.concatenate(places)
         count = used.size if weight is None else weight[used].sum()
         total = sum(expert.log_evidence for expert in self._experts)

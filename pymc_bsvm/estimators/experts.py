@@ -23,7 +23,7 @@ __all__ = ["Combination", "Part", "SumOfEvidences", "calibration", "combine", "p
 type Combination = Literal["rbcm", "gpoe"]
 
 _LOGGER = logging.getLogger("pymc_bsvm")
-_WIDEST = 100.0  # what a variance may be multiplied or divided by
+_WIDEST = 30.0  # what a variance may be multiplied or divided by
 
 
 @dataclass(frozen=True)
@@ -155,13 +155,20 @@ def combine(
     return weighted / precision, scale / precision
 
 
-def calibration(loss: SILF, mean: Array, variance: Array, y: Array) -> float:
-    """Return the factor of the latent variances at which held-out targets are most probable."""
+def calibration(
+    loss: SILF, mean: Array, variance: Array, y: Array, how: Combination = "gpoe"
+) -> float:
+    """Return the factor of the latent variances at which held-out targets are most probable.
+
+    Where the noise is much wider than the function's error the targets say little about it, so
+    that the factor is kept between bounds. A product of precisions is never too wide.
+    """
 
     def surprise(log_scale: float) -> float:
         density = RegressionPredictive(mean, np.exp(log_scale) * variance, loss).logpdf(y)
         return -float(density.sum())
 
     edge = float(np.log(_WIDEST))
-    found = minimize_scalar(surprise, bounds=(-edge, edge), method="bounded")
+    bounds = (0.0 if how == "rbcm" else -edge, edge)
+    found = minimize_scalar(surprise, bounds=bounds, method="bounded")
     return float(np.exp(found.x))

@@ -80,16 +80,16 @@ class BayesianSVR(RegressionPredictions, BayesianMachine):
         Log evidence of the targets, in nats.
     support_ : ndarray of shape (n_support,)
         Rows of the support vectors.
-    support_vectors_ : ndarray of shape (n_support, n_features_in_)
+    support_vectors_ : ndarray of shape (n_support, n_features)
         Their inputs.
     dual_coef_ : ndarray of shape (n_support,)
         Their signed duals.
     free_ : ndarray of shape (n_support,)
         Which of them are inside the bend of the loss; the others are bound.
-    relevance_ : ndarray of shape (n_features_in_,)
+    relevance_ : ndarray of shape (n_features,)
         Standard deviation of a column in units of its length-scale, for ``ard=True``; zero for a
         constant column.
-    feature_importances_ : ndarray of shape (n_features_in_,)
+    feature_importances_ : ndarray of shape (n_features,)
         The relevances divided by their sum, for `sklearn.feature_selection.SelectFromModel`.
     beta_ : float
         The share that was used.
@@ -98,7 +98,7 @@ class BayesianSVR(RegressionPredictions, BayesianMachine):
     n_iter_ : int
         Number of evaluations of the evidence by the best run.
     converged_ : bool
-        Whether the best run ended before `max_iter`.
+        Whether the best run converged: it neither met `max_iter` nor stalled.
     restarts_ : DataFrame
         One row for each search, the best first, in the units of the machine. Its ``objective`` is
         what was maximised, the log evidence with wider ramps than those of `log_evidence_`.
