@@ -45,15 +45,19 @@ def test_rounding_is_averaged(gram):
 
 def test_errors(gram):
     kernel, new = Precomputed(), np.zeros((3, 8))
-    square = r"must be square, but its shape is \(3, 8\)\. Pass .* variances of new rows"
+    square = (
+        r"must be square, but its shape is \(3, 8\)\. Pass the covariances of the training rows"
+    )
     with pytest.raises(ValueError, match=square):
         kernel.matrix(ETA, new)
     with pytest.raises(ValueError, match=square):
         kernel.diagonal(ETA, new)
     with pytest.raises(ValueError, match=r"have 7 columns, but the Gram matrix has 8 rows\. Pass"):
         kernel.matrix(ETA, gram, new[:, :7])
+    np.testing.assert_allclose(kernel.diagonal_of_new(ETA, gram, new), ETA[0] ** 2 * gram[0, 0])
+    unequal = gram * np.outer(np.arange(1.0, 9.0), np.arange(1.0, 9.0))
     with pytest.raises(ValueError, match=r"The 3 new rows .* variances\. Pass the kernel itself"):
-        kernel.diagonal_of_new(ETA, gram, new)
+        kernel.diagonal_of_new(ETA, unequal, new)
     with pytest.raises(ValueError, match=r"is no covariance function for PyMC\. Pass the kernel"):
         kernel.to_pymc(ETA, 8)
     gram[0, 1] += 0.5
