@@ -24,7 +24,7 @@ _FIRST_STEP = 0.3  # length, in a box
 class Ending(Enum):
     """How an ascent ended, as a sentence for the user."""
 
-    CONVERGED = "The gradient is below gtol, or nothing is left to gain."
+    CONVERGED = "The gradient is below gtol."
     STALLED = (
         "No step along the gradient raises the objective any more, but the gradient is above gtol. "
         "With curvature='exact' this is a jump of the evidence; use curvature='smooth'."

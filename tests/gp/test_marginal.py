@@ -403,6 +403,16 @@ def test_prediction_refuses_what_is_not_a_function_of_pairs(ls, kind, data):
         gp.predict(data.new, {"scale": 1.0}, diag=True, model=model)
 
 
+@pytest.mark.parametrize("ls", [1e-12, 7e-8, 1e-5])
+def test_rounding_at_tiny_length_scales_is_no_dependence(ls, data):
+    """PyMC's expanded distances round by percents there, which a sampler may meet."""
+    with pm.Model() as model:
+        scale = pm.LogNormal("scale")
+        gp = bsvm.gp.BSVR(cov_func=cov.ExpQuad(2, ls=scale))
+        gp.marginal_likelihood("y", data.X + 5.0, data.y, C=5.0, epsilon=0.2)
+    assert np.isfinite(model.compile_logp(mode=cases.UNFUSED)({"scale_log__": np.log(ls)}))
+
+
 class Indefinite(pm.gp.cov.Covariance):
     """A function of pairs that is no covariance: far rows are more alike than near ones."""
 
