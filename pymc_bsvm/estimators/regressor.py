@@ -56,7 +56,7 @@ class BayesianSVR(RegressionPredictions, BayesianMachine):
         grid, with a narrow and with a wide tube; each restart after the first adds a random start.
     full_bayes : bool, default False
         Whether predictions are averaged over draws of the hyperparameters by NUTS. It compiles a
-        PyMC model, which takes up to a minute the first time.
+        PyMC model, which takes one to three minutes the first time.
     sampler : dict, optional
         Arguments of `pymc.sample` for `full_bayes`, such as ``{"draws": 500}``.
     tol : float, default 0.01
