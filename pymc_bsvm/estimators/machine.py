@@ -160,9 +160,9 @@ class Machine:
     """Duality gap of the MAP estimate, in nats."""
 
     @classmethod
-    def at(cls, objective: Objective, values: Array, a0: Array | None = None) -> Machine:
+    def at(cls, objective: Objective, values: Array) -> Machine:
         """Return the machine at values of the hyperparameters."""
-        evidence = objective.evidence(values, a0)
+        evidence = objective.evidence(values)
         posterior = evidence.posterior
         return cls(
             objective.specification,

@@ -26,7 +26,7 @@ _STRETCH = 2.0  # largest change of a standard deviation, and of the centre, in 
 
 @dataclass(frozen=True)
 class Hessian:
-    """The Gaussian around the mode of the hyperparameters, on the unconstrained space."""
+    """The Gaussian nearest to the posterior of the hyperparameters, on the unconstrained space."""
 
     names: list[str]
     mean: Array

@@ -79,7 +79,7 @@ def compare_posteriors(
         A variable and its true values. Each DataTree needs draws of that variable, of shape
         (chain, draw, n_new), in its group ``predictions`` or else ``posterior_predictive``.
     draws : int, default 1000
-        Number of draws from the Gaussian around the mode of a fit that has a Hessian.
+        Number of draws from the Gaussian near the mode of a fit that has a Hessian.
     random_seed : int or Generator, default 0
         Seed of these draws.
 
