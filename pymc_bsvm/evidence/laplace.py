@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,6 +14,7 @@ from pymc_bsvm.evidence.gradient import EvidenceGradient, evidence_gradient
 from pymc_bsvm.evidence.posterior import LaplacePosterior, factor_of, times
 from pymc_bsvm.losses import Loss
 from pymc_bsvm.solvers import DualSolution, DualSolveError, Factor, solve_dual
+from pymc_bsvm.solvers.certificate import certified
 from pymc_bsvm.solvers.dual import check_kernel
 
 if TYPE_CHECKING:
@@ -156,8 +157,6 @@ def laplace_evidence(
     check_loss(loss, curvature)
     width = width_of(loss, curvature, ramp_width)
     if loss.symbolic or any(hasattr(x, "owner") for x in (K, y, m)):
-        from pymc_bsvm.evidence.expression import evidence_terms  # PyTensor only where it is needed
-
         if sample_weight is not None:
             raise ValueError(
                 "An evidence in a graph takes no sample_weight, but one was given. "
@@ -168,11 +167,7 @@ def laplace_evidence(
                 "An evidence in a graph has no use for a0, tol, max_iter and engine. "
                 "Leave them at their defaults."
             )
-        if check_input and not hasattr(K, "owner"):
-            check_kernel(np.asarray(K, dtype=float))
-        if not hasattr(y, "owner"):
-            loss.check_targets(y)
-        return evidence_terms(K, y, loss, m=m, ramp_width=width)
+        return _in_graph(K, y, loss, m, width, check_input)
     tol = as_parameter("tol", tol, positive)
     solution = solve_dual(
         K,
@@ -187,16 +182,42 @@ def laplace_evidence(
         check_input=check_input,
         engine=engine,
     )
-    certified = np.isfinite(solution.gap) and solution.gap <= tol * (1.0 + abs(solution.primal))
-    if not certified:
+    if not certified(solution, tol):
         raise DualSolveError(
             f"The duality gap is {solution.gap:.3g} nats. {solution.status.value}", solution
         )
+    return _of_numbers(K, y, loss, m, sample_weight, curvature, width, solution)
+
+
+def _in_graph(
+    K: Any, y: Any, loss: Loss, m: Any, ramp_width: float, check_input: bool
+) -> EvidenceTerms:
+    """Return the evidence as an expression."""
+    from pymc_bsvm.evidence.expression import evidence_terms  # PyTensor only where it is needed
+
+    if check_input and not hasattr(K, "owner"):
+        check_kernel(np.asarray(K, dtype=float))
+    if not hasattr(y, "owner"):
+        loss.check_targets(y)
+    return evidence_terms(K, y, loss, m=m, ramp_width=ramp_width)
+
+
+def _of_numbers(
+    K: ArrayLike,
+    y: ArrayLike,
+    loss: Loss,
+    m: ArrayLike | None,
+    sample_weight: ArrayLike | None,
+    curvature: Curvature,
+    ramp_width: float,
+    solution: DualSolution,
+) -> LaplaceEvidence:
+    """Return the evidence at a MAP estimate."""
     K, y = np.ascontiguousarray(K, dtype=float), np.asarray(y, dtype=float)
     weight = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
     posterior = LaplacePosterior(K, y, loss, solution, weight)
-    if width > 0.0:
-        factor = factor_of(K, times(weight, loss.smooth_curvature(y, solution.f, width)))
+    if ramp_width > 0.0:
+        factor = factor_of(K, times(weight, loss.smooth_curvature(y, solution.f, ramp_width)))
     else:
         factor = posterior.factor
     deviation = solution.f - (0.0 if m is None else np.asarray(m, dtype=float))
@@ -206,7 +227,7 @@ def laplace_evidence(
         log_det=2.0 * float(np.log(np.diag(factor.cholesky)).sum()),
         log_normalizer=(y.size if weight is None else weight.sum()) * loss.log_normalizer(),
         curvature=curvature,
-        ramp_width=width,
+        ramp_width=ramp_width,
         solution=solution,
         factor=factor,
         posterior=posterior,

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum, unique
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.optimize import minimize
@@ -74,16 +74,6 @@ class Restart:
     seconds: float
 
 
-@dataclass
-class _Best:
-    """The best point that was evaluated so far."""
-
-    x: Array
-    gradient: Array
-    value: float = -np.inf
-    log_evidence: float = -np.inf
-
-
 def ascend(
     objective: Objective,
     start: Array,
@@ -123,69 +113,91 @@ def ascend(
     """
     began, before = time.perf_counter(), objective.evaluations
     objective.forget()
-    best = _Best(start, np.full(start.size, np.inf))
-    low, high = np.array(bounds).T if bounds is not None else (-np.inf, np.inf)
-
-    def steepest() -> float:
-        """Return the largest element of the gradient along which there is a way to go."""
-        g = best.gradient
-        return float(np.abs(np.where(g > 0.0, best.x < high, best.x > low) * g).max())
-
-    def descent(x: Array) -> tuple[float, Array]:
-        value, gradient = objective(x)
-        if value > best.value:
-            best.x, best.gradient = x.copy(), gradient
-            best.value, best.log_evidence = value, objective.log_evidence
-        if callback is not None:
-            callback(best.value)
-        if not np.isfinite(value):  # a wall for the line search: far below what it came from
-            return (10.0 * abs(best.value) + 1e6) / scale, np.zeros_like(x)
-        return -value / scale, -gradient / scale
-
-    scale = 1.0
-    ending, iterations = Ending.STALLED, 0
+    descent = _Descent(objective, start, bounds, callback)
+    ending = Ending.STALLED
     try:
-        descent(start)
-        if not np.isfinite(best.value):
-            ending = Ending.FAILED
-        elif bounds is not None:  # in a box, L-BFGS-B begins with a step along the whole gradient
-            scale = max(float(np.linalg.norm(best.gradient)) / _FIRST_STEP, 1.0)
-        for _ in range(_RETRIES if ending is not Ending.FAILED else 0):
-            value, x = best.value, best.x
-            result = minimize(
-                descent,
-                x,
-                jac=True,
-                bounds=bounds,
-                method="L-BFGS-B",
-                options={
-                    "gtol": 0.1 * gtol / scale,
-                    "ftol": max(gain / max(abs(value), scale), 1e-12),
-                    "maxcor": _HISTORY,
-                    "maxiter": maxiter - iterations,
-                    "maxls": 40,
-                },
-            )
-            iterations += int(result.nit)
-            settled = gain > 0.0 and result.status == 0  # by the gain or the gradient
-            if steepest() <= gtol or settled:
-                ending = Ending.CONVERGED
-                break
-            if iterations >= maxiter:
-                ending = Ending.MAX_ITER
-                break
-            if best.value - value <= 1e-8 * (1.0 + abs(value)):
-                break
+        ending = _descend(descent, gtol, maxiter, gain)
     except KeyboardInterrupt:
         ending = Ending.INTERRUPTED
     return Restart(
         label=label,
         start=start,
-        end=best.x,
-        objective=best.value,
-        log_evidence=best.log_evidence,
-        gradient=steepest() if np.isfinite(best.value) else np.inf,
+        end=descent.x,
+        objective=descent.best,
+        log_evidence=descent.log_evidence,
+        gradient=descent.steepest() if np.isfinite(descent.best) else np.inf,
         ending=ending,
         evaluations=objective.evaluations - before,
         seconds=time.perf_counter() - began,
     )
+
+
+class _Descent:
+    """The negative objective for a minimiser, which remembers the best point."""
+
+    def __init__(
+        self,
+        objective: Objective,
+        start: Array,
+        bounds: Sequence[tuple[float, float]] | None,
+        callback: Callable[[float], object] | None,
+    ) -> None:
+        self._objective, self._callback, self.bounds = objective, callback, bounds
+        box: Any = (-np.inf, np.inf) if bounds is None else np.array(bounds).T
+        self._low, self._high = box
+        self.x, self.gradient = start, np.full(start.size, np.inf)
+        self.best, self.log_evidence = -np.inf, -np.inf
+        self.scale = 1.0
+        """What value and gradient are divided by."""
+
+    def __call__(self, x: Array) -> tuple[float, Array]:
+        """Return the scaled negative value and its gradient."""
+        value, gradient = self._objective(x)
+        if value > self.best:
+            self.x, self.gradient = x.copy(), gradient
+            self.best, self.log_evidence = value, self._objective.log_evidence
+        if self._callback is not None:
+            self._callback(self.best)
+        if not np.isfinite(value):  # a wall for the line search: far below what it came from
+            return (10.0 * abs(self.best) + 1e6) / self.scale, np.zeros_like(x)
+        return -value / self.scale, -gradient / self.scale
+
+    def steepest(self) -> float:
+        """Return the largest element of the gradient along which there is a way to go."""
+        g = self.gradient
+        return float(np.abs(np.where(g > 0.0, self.x < self._high, self.x > self._low) * g).max())
+
+
+def _descend(descent: _Descent, gtol: float, maxiter: int, gain: float) -> Ending:
+    """Minimise, beginning again where a line search breaks off."""
+    descent(descent.x)
+    if not np.isfinite(descent.best):
+        return Ending.FAILED
+    if descent.bounds is not None:  # in a box, L-BFGS-B begins with a step along the whole gradient
+        descent.scale = max(float(np.linalg.norm(descent.gradient)) / _FIRST_STEP, 1.0)
+    iterations = 0
+    for _ in range(_RETRIES):
+        value, x = descent.best, descent.x
+        result = minimize(
+            descent,
+            x,
+            jac=True,
+            bounds=descent.bounds,
+            method="L-BFGS-B",
+            options={
+                "gtol": 0.1 * gtol / descent.scale,
+                "ftol": max(gain / max(abs(value), descent.scale), 1e-12),
+                "maxcor": _HISTORY,
+                "maxiter": maxiter - iterations,
+                "maxls": 40,
+            },
+        )
+        iterations += int(result.nit)
+        settled = gain > 0.0 and result.status == 0  # by the gain or the gradient
+        if descent.steepest() <= gtol or settled:
+            return Ending.CONVERGED
+        if iterations >= maxiter:
+            return Ending.MAX_ITER
+        if descent.best - value <= 1e-8 * (1.0 + abs(value)):
+            break
+    return Ending.STALLED

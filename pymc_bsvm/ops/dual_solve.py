@@ -15,9 +15,9 @@ from pymc_bsvm.losses import Loss
 from pymc_bsvm.losses.numba_language import function
 from pymc_bsvm.ops.base import BsvmOp, as_float, code_version
 from pymc_bsvm.ops.implicit_dual import implicit_pullback
+from pymc_bsvm.solvers.certificate import certified
 from pymc_bsvm.solvers.core import compiled_solver, interpreted_solver
-from pymc_bsvm.solvers.newton import MAX_ITER, STALLED
-from pymc_bsvm.solvers.weighted import compiled, interpreted
+from pymc_bsvm.solvers.newton import CONVERGED, MAX_ITER, STALLED
 
 __all__ = ["DualSolve"]
 
@@ -102,16 +102,15 @@ class DualSolve(BsvmOp):
         if not all(np.isfinite(x).all() for x in (K, y, m, parameters, a0)):
             return none, -1, none.copy(), *nothing
         with np.errstate(all="ignore"):
-            a, f, _, gap, _, status, L, free, root = interpreted_solver(self.loss_type)(
+            found, factor, _, status, _ = interpreted_solver(self.loss_type)(
                 K, y, w, p, m, a0, 0.0, False, self.tol, 0, self.max_iter, None
             )
-            if status in (MAX_ITER, STALLED):
-                primal = interpreted(self.loss_type).loss(y, f, w, p).sum() + 0.5 * a @ (f - m)
-                if gap <= self.accept * (1.0 + abs(primal)):
-                    status = 0
-        if status != 0:
+        if status in (MAX_ITER, STALLED) and certified(found, self.accept):
+            status = CONVERGED
+        if status != CONVERGED:
             return none, int(status), none.copy(), *nothing
-        return a, 0, f, free, root[free], L
+        free, root, L = factor
+        return found.a, CONVERGED, found.f, free, root[free], L
 
     def pullback(self, inputs: list[Any], outputs: list[Any], cotangents: list[Any]) -> list[Any]:
         """Apply the implicit function theorem."""
@@ -139,7 +138,7 @@ _AS_TUPLE = [
 @register_funcify_default_op_cache_key(DualSolve)
 def _compile_dual_solve(op: DualSolve, node: Apply, **_: Any) -> tuple[Any, int]:
     solve = compiled_solver(op.loss_type)
-    loss = compiled(op.loss_type).loss
+    is_certified = function(certified)
     count = op.loss_type.n_parameters()
     as_tuple = _AS_TUPLE[count]
     tol, max_iter, accept = op.tol, op.max_iter, op.accept
@@ -157,15 +156,14 @@ def _compile_dual_solve(op: DualSolve, node: Apply, **_: Any) -> tuple[Any, int]
         finite = finite and np.isfinite(m).all() and np.isfinite(a0).all()
         if not (finite and np.isfinite(parameters).all()):
             return none, np.asarray(-1), none.copy(), nothing[0], nothing[1], nothing[2]
-        a, f, _, gap, _, status, L, free, root = solve(
+        found, factor, _, status, _ = solve(
             K, y, w, p, m, a0.copy(), 0.0, False, tol, 0, max_iter, None
         )
-        if status == MAX_ITER or status == STALLED:
-            primal = loss(y, f, w, p).sum() + 0.5 * (a * (f - m)).sum()
-            if gap <= accept * (1.0 + abs(primal)):
-                status = 0
-        if status != 0:
+        if (status == MAX_ITER or status == STALLED) and is_certified(found, accept):
+            status = CONVERGED
+        if status != CONVERGED:
             return none, np.asarray(status), none.copy(), nothing[0], nothing[1], nothing[2]
-        return a, np.asarray(status), f, free, root[free], L
+        free, root = factor.free, factor.root
+        return found.a, np.asarray(status), found.f, free, root[free], factor.cholesky
 
     return dual_solve, code_version()

@@ -4,14 +4,30 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from pymc_bsvm.losses import Loss, numba_language
-from pymc_bsvm.solvers.newton import make_newton
+from pymc_bsvm.solvers.certificate import Certificate
+from pymc_bsvm.solvers.newton import CONVERGED, make_newton
 from pymc_bsvm.solvers.proximal import make_proximal
 from pymc_bsvm.solvers.weighted import compiled, interpreted
 
-__all__ = ["compiled_solver", "interpreted_solver"]
+__all__ = ["Solved", "compiled_solver", "interpreted_solver"]
+
+
+class Solved(NamedTuple):
+    """How a solve ended, after all of its starts."""
+
+    certificate: Certificate
+    factor: Any
+    """What is left of the last step; see `pymc_bsvm.solvers.newton.Factor`."""
+    steps: int
+    status: int
+    """The position in `pymc_bsvm.solvers.Status`."""
+    restarted: bool
+    """Whether the given start failed and the solution was sought from zero."""
 
 
 @functools.cache
@@ -29,14 +45,36 @@ def compiled_solver(loss_type: type[Loss]) -> Callable[..., Any]:
 def _assemble(
     loss_type: type[Loss], weighted: Callable[..., Any], function: Callable[..., Any]
 ) -> Callable[..., Any]:
-    newton = functools.cache(lambda smooth: make_newton(weighted(smooth), function))
-    if loss_type.envelope_type is None:
-        return newton(loss_type)
-    return make_proximal(
+    newton = make_newton(weighted(loss_type), function) if loss_type.differentiable else None
+    if newton is not None and loss_type.envelope_type is None:
+        return _make_restarted(newton, function)
+    proximal = make_proximal(
         weighted(loss_type),
-        newton(loss_type) if loss_type.differentiable else None,
-        newton(loss_type.envelope_type),
+        newton,
+        make_newton(weighted(loss_type.envelope_type), function, rigorous=False),
         loss_type.envelope_parameters,
         loss_type.stiffness,
         function,
     )
+    return _make_restarted(proximal, function)
+
+
+def _make_restarted(solve: Callable[..., Any], function: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the solver that starts once more, from zero, where the given start has failed.
+
+    Each start has all of the steps. If both fail, the result is that of the better certificate.
+    """
+
+    def restarted(K, y, w, p, m, a, b, offset, tol, least, most, callback):
+        first = solve(K, y, w, p, m, a, b, offset, tol, least, most, callback)
+        if first.status == CONVERGED or not a.any():
+            return Solved(first.certificate, first.factor, first.steps, first.status, False)
+        zero = np.zeros(a.shape[0])
+        second = solve(K, y, w, p, m, zero, 0.0, offset, tol, least, most, callback)
+        before, after = first.certificate, second.certificate
+        better = after.gap + after.rounding < before.gap + before.rounding
+        chosen = second if second.status == CONVERGED or better else first
+        steps = first.steps + second.steps
+        return Solved(chosen.certificate, chosen.factor, steps, chosen.status, True)
+
+    return function(restarted)

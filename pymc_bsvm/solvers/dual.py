@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from pymc_bsvm._validation import Interval, as_parameter, check_finite, positive
 from pymc_bsvm.losses import Loss
 from pymc_bsvm.losses.base import Array
-from pymc_bsvm.solvers.core import compiled_solver, interpreted_solver
+from pymc_bsvm.solvers.core import Solved, compiled_solver, interpreted_solver
 from pymc_bsvm.solvers.kernel import inspect
 from pymc_bsvm.solvers.solution import (
     DualSolution,
@@ -65,7 +65,7 @@ def solve_dual(
     a0 : array_like of shape (n,), optional
         Dual to start from, such as that of a neighbouring problem. Zero by default.
     tol : float, default 1e-9
-        Largest duality gap, relative to ``1 + |primal|``.
+        Largest duality gap, rounding included, relative to ``1 + |primal|``.
     m : array_like of shape (n,) or float, optional
         Prior mean. Zero by default.
     sample_weight : array_like of shape (n,), optional
@@ -74,7 +74,8 @@ def solve_dual(
         Whether to fit an offset with a flat prior, so that ``sum(a) = 0``: the classical support
         vector machine (appendices B and H of [Chu03]_).
     max_iter : int, default 1000
-        Largest number of Newton steps.
+        Largest number of Newton steps from a start. Where `a0` fails, the solver starts once more
+        from zero.
     on_failure : {"raise", "warn", "ignore"}
         What to do if the gap stays above the tolerance. The status tells in any case.
     callback : callable, optional
@@ -101,7 +102,10 @@ def solve_dual(
     Notes
     -----
     The gap ``sum_i [w l(f_i) + w l*(-a_i / w) + a_i f_i]`` bounds, in nats, how far the primal is
-    above its minimum. It is computed from this definition for the values that are returned.
+    above its minimum. It is computed from this definition for the values that are returned, and
+    `rounding` bounds what the errors of ``f = m + K a`` and of the sum may hide of it: the status
+    is CONVERGED if the gap and the rounding together are below the tolerance. Where rounding
+    decides that, f is computed in twice the working precision.
 
     K counts as positive semidefinite if its diagonal, its 2 x 2 minors and every matrix that is
     factorised during the solve are; its full spectrum is not computed.
@@ -122,60 +126,50 @@ def solve_dual(
     """
     K, y, m, w, a = _arguments(K, y, loss, a0, m, sample_weight, check_input)
     tol = as_parameter("tol", tol, positive)
-    if not isinstance(max_iter, numbers.Integral) or max_iter < 0:
-        raise ValueError(
-            f"max_iter must be an integer >= 0, but it is {max_iter!r}. Pass, for example, 1000."
-        )
-    if on_failure not in ("raise", "warn", "ignore"):
-        raise ValueError(
-            f"on_failure must be 'raise', 'warn' or 'ignore', but it is {on_failure!r}. "
-            "Choose one of the three."
-        )
-    if engine not in ("numpy", "numba"):
-        raise ValueError(
-            f"engine must be 'numpy' or 'numba', but it is {engine!r}. Choose one of the two."
-        )
-    if engine == "numba" and callback is not None:
-        raise ValueError(
-            "engine='numba' cannot call back into Python, but a callback was given. "
-            "Leave out the callback, or use engine='numpy'."
-        )
+    _check_settings(max_iter, on_failure, engine, callback)
     report = callback and (lambda *step: callback(Progress(*step)))
     solver = compiled_solver if engine == "numba" else interpreted_solver
     with np.errstate(all="ignore"):
-        a, f, offset, gap, n_iter, code, cholesky, index, root = solver(type(loss))(
+        solved = solver(type(loss))(
             K, y, w, loss.parameters, m, a, 0.0, bool(bias), tol, 0, int(max_iter), report
         )
-        weighted = interpreted(type(loss))
-        penalty = 0.5 * float(a @ (f - m - offset))
-        primal = float(weighted.loss(y, f, w, loss.parameters).sum()) + penalty
-        dual = float(weighted.conjugate(y, a, w, loss.parameters).sum() + m @ a) + penalty
-        if not np.isfinite(gap):
-            dual = np.inf
-        lower, upper = loss.dual_domain(y)  # (w upper) / w may round to less than upper
-        row = np.where(a >= w * upper, upper, np.where(a <= w * lower, lower, a / w))
-        sets = loss.sets(y, f, np.where(w > 0, row, 0.0))
-    counted = w > 0
-    solution = DualSolution(
-        a=a,
-        f=f,
-        offset=float(offset),
-        support=sets.support & counted,
-        free=sets.free & counted,
-        bound=sets.bound & counted,
-        primal=primal,
-        dual=dual,
-        gap=float(gap),
-        n_iter=int(n_iter),
-        status=list(Status)[code],
-        factor=Factor(index, root[index], cholesky),
-    )
+        solution = _solution(y, w, m, loss, solved)
     if not solution.converged and on_failure != "ignore":
         message = f"The duality gap is {solution.gap:.3g} nats. {solution.status.value}"
         if on_failure == "raise":
             raise DualSolveError(message, solution)
         warnings.warn(message, DualSolveWarning, stacklevel=2)
     return solution
+
+
+def _solution(y: Array, w: Array, m: Array, loss: Loss, solved: Solved) -> DualSolution:
+    """Return what the solver found, with its sets and the value of the dual objective."""
+    found, factor = solved.certificate, solved.factor
+    a, f = found.a, found.f
+    dual = np.inf
+    if np.isfinite(found.gap):
+        conjugate = interpreted(type(loss)).conjugate(y, a, w, loss.parameters).sum()
+        dual = float(conjugate + m @ a + 0.5 * (a @ (f - m - found.b)))
+    lower, upper = loss.dual_domain(y)  # (w upper) / w may round to less than upper
+    row = np.where(a >= w * upper, upper, np.where(a <= w * lower, lower, a / w))
+    counted = w > 0
+    sets = loss.sets(y, f, np.where(counted, row, 0.0))
+    return DualSolution(
+        a=a,
+        f=f,
+        offset=float(found.b),
+        support=sets.support & counted,
+        free=sets.free & counted,
+        bound=sets.bound & counted,
+        primal=float(found.primal),
+        dual=dual,
+        gap=float(found.gap),
+        rounding=float(found.rounding),
+        n_iter=int(solved.steps),
+        restarted=bool(solved.restarted),
+        status=list(Status)[solved.status],
+        factor=Factor(factor.free, factor.root[factor.free], factor.cholesky),
+    )
 
 
 def check_kernel(K: Array) -> None:
@@ -201,6 +195,28 @@ def check_kernel(K: Array) -> None:
         raise ValueError(
             "K must be positive semidefinite, but a squared covariance exceeds the product of its "
             f"variances by {excess:.3g} of the largest one squared. Check the covariance function."
+        )
+
+
+def _check_settings(max_iter: object, on_failure: object, engine: object, callback: object) -> None:
+    """Raise ``ValueError`` for settings that do not exist or exclude each other."""
+    if not isinstance(max_iter, numbers.Integral) or max_iter < 0:
+        raise ValueError(
+            f"max_iter must be an integer >= 0, but it is {max_iter!r}. Pass, for example, 1000."
+        )
+    if on_failure not in ("raise", "warn", "ignore"):
+        raise ValueError(
+            f"on_failure must be 'raise', 'warn' or 'ignore', but it is {on_failure!r}. "
+            "Choose one of the three."
+        )
+    if engine not in ("numpy", "numba"):
+        raise ValueError(
+            f"engine must be 'numpy' or 'numba', but it is {engine!r}. Choose one of the two."
+        )
+    if engine == "numba" and callback is not None:
+        raise ValueError(
+            "engine='numba' cannot call back into Python, but a callback was given. "
+            "Leave out the callback, or use engine='numpy'."
         )
 
 

@@ -5,7 +5,7 @@ import numpy as np
 
 from pymc_bsvm.solvers.lapack import cholesky_in_place, cholesky_solve_in_place
 
-__all__ = ["add_product", "factorize", "inspect", "solve_free"]
+__all__ = ["add_product", "add_product_exactly", "factorize", "inspect", "solve_free"]
 
 _GRADIENTS = 20  # conjugate gradients, before a new factor is cheaper
 _EXACT, _ENOUGH = 1e-16, 1e-14  # residuals relative to those of a stable direct solution
@@ -39,6 +39,31 @@ def add_product(K, rows, weights, out):
             for j in range(stop - start):
                 part[j] += w0 * r0[j]
             k += 1
+
+
+@numba.njit(cache=True, fastmath=False, nogil=True)
+def add_product_exactly(K, rows, weights, out, rest):
+    """Add ``K[:, rows] @ weights[rows]`` to the unevaluated sum ``out + rest``.
+
+    Products and sums carry their rounding errors along, which gives the result of a computation in
+    twice the working precision: Dot2 of Ogita, Rump and Oishi, SIAM J. Sci. Comput. 26 (2005).
+    """
+    splitter = 134217729.0  # 2^27 + 1
+    for i in rows:
+        x = weights[i]
+        x_high = splitter * x - (splitter * x - x)
+        x_low = x - x_high
+        row = K[i]
+        for j in range(out.shape[0]):
+            z = row[j]
+            z_high = splitter * z - (splitter * z - z)
+            z_low = z - z_high
+            product = x * z
+            lost = x_low * z_low - (((product - x_high * z_high) - x_low * z_high) - x_high * z_low)
+            total = out[j] + product
+            back = total - out[j]
+            rest[j] += ((out[j] - (total - back)) + (product - back)) + lost
+            out[j] = total
 
 
 @numba.njit(cache=True, fastmath=False, nogil=True)

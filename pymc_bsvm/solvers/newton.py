@@ -15,39 +15,57 @@ step, and the step reads only those rows of K whose dual changes. With an offset
 """
 
 import math
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from pymc_bsvm.solvers.certificate import Certificate, certified, make_certify
 from pymc_bsvm.solvers.kernel import add_product, factorize
 from pymc_bsvm.solvers.lapack import cholesky_solve_in_place
 from pymc_bsvm.solvers.line_search import make_center, make_line_search
 
 __all__ = [
-    "BALANCED",
     "CONVERGED",
     "INDEFINITE",
     "INFEASIBLE",
     "MAX_ITER",
-    "NOTHING",
     "STALLED",
     "UNBOUNDED",
+    "Factor",
+    "Outcome",
     "make_newton",
+    "no_factor",
 ]
 
 CONVERGED, MAX_ITER, STALLED, INDEFINITE, INFEASIBLE, UNBOUNDED = range(6)
-_FEASIBLE = 1e-8  # relative; what a dual may lie outside its domain before it is certified
 _ROUNDING = 1e-15  # relative; a descent below it cannot be seen in the primal
 _SNAP = 1e-13  # relative; a dual this near to its bound or to zero is there
-BALANCED = 1e-11  # relative; what a dual may sum to when there is an offset, and ...
-NOTHING = 1e-20  # ... what counts as zero in any case
-_NEGATIVE = 1e-10  # relative to its terms; how far a'Ka may be below zero by rounding
 _POLISHED = 1e-13  # relative; what is left of the optimality condition after ...
 _POLISHES = 4  # ... at most so many corrections with the last factor
 _SHORT = 1e-6  # a step after which the offset is minimised within the line search
 _PATIENCE = 3  # such steps before the search is given up
 
 
-def make_newton(weighted, function):
+class Factor(NamedTuple):
+    """The factor of the last step, ``B = I + W½ K W½ = L L'`` on the free set."""
+
+    free: Any
+    """Rows of the free set."""
+    root: Any
+    """Square roots of the curvature of all rows."""
+    cholesky: Any
+
+
+class Outcome(NamedTuple):
+    """How a solve ended."""
+
+    certificate: Any
+    factor: Any
+    steps: int
+    status: int
+
+
+def make_newton(weighted, function, rigorous=True):
     """Return the solver for one differentiable loss.
 
     Parameters
@@ -56,163 +74,163 @@ def make_newton(weighted, function):
         The loss as functions of vectors.
     function : callable
         Decorator that compiles, or does nothing.
+    rigorous : bool
+        Whether rounding counts against the tolerance; the inner problems of a solver need not care.
     """
-    loss, slope, curve, _, project, row_gap = weighted
+    loss, slope, curve, project = weighted.loss, weighted.slope, weighted.curve, weighted.project
+    row_gap = weighted.gap
     center = make_center(slope, curve, function)
+    certify = make_certify(weighted, center, function, rigorous)
     line_search = make_line_search(slope, center, function)
+    is_certified, empty, refuse = map(function, (certified, no_factor, _refuse))
 
-    def latent(K, m, a, b):
-        """Return ``m + K a + b``."""
-        f = m + b
-        add_product(K, np.flatnonzero(a), a, f)
-        return f
+    def start(K, y, w, p, m, a, b, offset, tol):
+        """Return the certificate of the dual inside its domain, drawn back from behind a wall."""
+        a = project(y, a, w, p)
+        found = certify(K, y, w, p, m, a, b, offset, tol)
+        if offset and not math.isfinite(loss(y, found.f, w, p).sum()):
+            found = certify(K, y, w, p, m, a, 0.0, offset, tol)
+        while a.any() and not math.isfinite(loss(y, found.f, w, p).sum()):
+            a = 0.5 * a if np.abs(a).max() > 1e-3 else np.zeros(a.shape[0])
+            found = certify(K, y, w, p, m, a, found.b, offset, tol)
+        return found
 
-    latent = function(latent)
+    def feasible(y, a, target, W, w, p, offset):
+        """Return the dual put inside its domain, and to where the loss is flat or linear."""
+        exact = (W == 0.0) & (np.abs(target - a) <= _SNAP * np.abs(a).max())
+        inside = project(y, np.where(exact, target, a), w, p)
+        if offset:
+            free = np.flatnonzero(W > 0.0)
+            if free.shape[0] > 0:
+                shift = np.zeros(y.shape[0])
+                shift[free] = inside.sum() / free.shape[0]
+                inside = project(y, inside - shift, w, p)
+        return inside
 
-    def balance(y, a, w, p, free):
-        """Return the dual shifted on its free part so that it sums to zero."""
-        shift = np.zeros(y.shape[0])
-        if free.shape[0] > 0:
-            shift[free] = a.sum() / free.shape[0]
-        return project(y, a - shift, w, p)
+    def decompose(K, W):
+        """Return the factor for the curvature W, and whether it exists."""
+        free, root = np.flatnonzero(W > 0.0), np.sqrt(W)
+        cholesky, definite = factorize(K, free, root)
+        return Factor(free, root, cholesky), definite
 
-    balance = function(balance)
+    def direction(K, factor, rho):
+        """Return da and df of the step for the residual ``rho``, without the free rows' part.
 
-    def direction(K, free, root, B, rho):
-        """Return da and df of the step for the residual ``rho``, without the offset's part."""
-        n = rho.shape[0]
+        The third result holds the solutions x for the residual and for an offset, one in each row.
+        """
+        free, root = factor.free, factor.root
         da = rho.copy()
         da[free] = 0.0
-        df = np.zeros(n)
+        df = np.zeros(rho.shape[0])
         add_product(K, np.flatnonzero(da), da, df)
-        rhs = np.empty((2, free.shape[0]))
-        rhs[0] = rho[free] / root[free] - root[free] * df[free]
-        rhs[1] = root[free]
-        cholesky_solve_in_place(B, rhs)
-        return da, df, rhs
+        x = np.empty((2, free.shape[0]))
+        x[0] = rho[free] / root[free] - root[free] * df[free]
+        x[1] = root[free]
+        cholesky_solve_in_place(factor.cholesky, x)
+        return da, df, x
 
-    direction = function(direction)
-
-    def polish(K, y, w, p, m, a, f, B, free, root):
+    def polish(K, y, w, p, m, found, factor, tol):
         """Correct a certified dual with the factor at hand, while that makes it more precise.
 
         The gap is of second order in the dual, so that a dual may be certified and yet too coarse
-        for derivatives. Each correction costs no factorisation.
+        for derivatives. Each correction costs no factorisation, and is certified as well.
         """
-        rho = -slope(y, f, w, p) - a
+        rho = -slope(y, found.f, w, p) - found.a
         for _ in range(_POLISHES):
-            if not np.abs(rho).max() > _POLISHED * np.abs(a).max():
+            if not np.abs(rho).max() > _POLISHED * np.abs(found.a).max():
                 break
-            da, _, rhs = direction(K, free, root, B, rho)
-            da[free] = root[free] * rhs[0]
-            better = project(y, a + da, w, p)
-            f_better = latent(K, m, better, 0.0)
-            rho_better = -slope(y, f_better, w, p) - better
-            if not np.abs(rho_better).max() < 0.5 * np.abs(rho).max():
+            da, _, x = direction(K, factor, rho)
+            da[factor.free] = factor.root[factor.free] * x[0]
+            better = certify(K, y, w, p, m, project(y, found.a + da, w, p), 0.0, False, tol)
+            left = -slope(y, better.f, w, p) - better.a
+            kept = is_certified(better, tol) or not rigorous
+            if not (kept and np.abs(left).max() < 0.5 * np.abs(rho).max()):
                 break
-            a, f, rho = better, f_better, rho_better
-        return a, f
+            found, rho = better, left
+        return found
 
-    polish = function(polish)
+    def step(K, factor, rho, a, offset):
+        """Return the Newton step, of the dual, the latent values and the offset."""
+        free, root = factor.free, factor.root
+        da, df, x = direction(K, factor, rho)
+        db = 0.0
+        if offset and free.shape[0] > 0:
+            excess = a.sum() + da.sum() + (root[free] * x[0]).sum()
+            db = excess / (root[free] * x[1]).sum()
+        da[free] = root[free] * (x[0] - db * x[1])
+        add_product(K, free, da, df)
+        return da, df + db, db
+
+    start, feasible, decompose, direction = map(function, (start, feasible, decompose, direction))
+    polish, step = function(polish), function(step)
 
     def newton(K, y, w, p, m, a, b, offset, tol, least, most, callback):
         """Minimise P from the dual ``a`` and the offset ``b``, in ``least`` to ``most`` steps.
 
-        Returns the dual, the latent values, the offset, the gap, the number of steps, the status,
-        and the factor of the last step with its free set and root curvature. The gap belongs to
-        the dual and the latent values that are returned, which agree: ``f = m + K a + b``.
+        The iterate is ``a, f, b``, where f follows the steps and ``a`` may be outside its domain.
+        What is returned is the best certificate that was found.
         """
-        n, variance = y.shape[0], np.diag(K).max()
-        a = project(y, a, w, p)
-        f = latent(K, m, a, b)
-        if offset and not math.isfinite(loss(y, f, w, p).sum()):
-            f = latent(K, m, a, 0.0)
-            b = 0.0
-        while a.any() and not math.isfinite(loss(y, f, w, p).sum()):  # a start behind a wall
-            a = 0.5 * a if np.abs(a).max() > 1e-3 else np.zeros(n)
-            f = latent(K, m, a, b)
-        B, free, root = np.empty((0, 0)), np.flatnonzero(np.zeros(n)), np.zeros(n)
-        if not math.isfinite(loss(y, f, w, p).sum()):
-            return a, f, b, math.inf, 0, INFEASIBLE, B, free, root
-        steps, idle, fresh, final, t = 0, 0, True, False, 1.0
-        outside, refused = a, False
+        best = start(K, y, w, p, m, a, b, offset, tol)
+        factor, steps, idle, t = empty(), 0, 0, 1.0
+        if not math.isfinite(loss(y, best.f, w, p).sum()):
+            return Outcome(refuse(best), factor, steps, INFEASIBLE)
+        if least == 0 and best.definite and is_certified(best, tol):
+            return Outcome(best, factor, steps, CONVERGED)
+        a, f, b = best.a, best.f, best.b
         while True:
             if offset and math.isfinite(loss(y, f, w, p).sum()):
                 db = center(y, f, w, p)
                 if not math.isfinite(db):
-                    return a, f, b, math.inf, steps, UNBOUNDED, B, free, root
+                    return Outcome(refuse(best), factor, steps, UNBOUNDED)
                 b, f = b + db, f + db
-            W = curve(y, f, w, p)
-            # The certificate, once the dual is inside its domain; then again from scratch.
-            target = -slope(y, f, w, p)
-            exact = (W == 0.0) & (np.abs(target - a) <= _SNAP * np.abs(a).max())
-            inside = a
-            if not fresh:
-                inside = project(y, np.where(exact, target, a), w, p)
-            if offset and not fresh:
-                inside = balance(y, inside, w, p, np.flatnonzero(W > 0.0))
-            balanced = not offset or abs(inside.sum()) <= BALANCED * np.abs(inside).sum() + NOTHING
-            gap = math.inf
-            if final or np.abs(inside - a).max() <= _FEASIBLE * np.abs(inside).max():
-                if balanced:
-                    gap = row_gap(y, f, inside, w, p).sum() - b * inside.sum()
-                energy = (inside * (f - m - b)).sum()
-                size = np.abs(inside).sum()
-                if fresh and energy < -_NEGATIVE * size * (variance * size + np.abs(f).max()):
-                    return inside, f, b, math.inf, steps, INDEFINITE, B, free, root
-                primal = loss(y, f, w, p).sum() + 0.5 * energy
-                small = math.isfinite(gap) and gap <= tol * (1.0 + abs(primal)) and steps >= least
-                if (small or final) and not fresh and not refused:
-                    outside = a
-                    a, f, fresh = inside, latent(K, m, inside, b), True
-                    continue
-                if small and fresh:
-                    if B.shape[0] > 0 and not offset:
-                        inside, f = polish(K, y, w, p, m, inside, f, B, free, root)
-                        gap = row_gap(y, f, inside, w, p).sum()
-                    return inside, f, b, gap, steps, CONVERGED, B, free, root
-            if final:
-                status = STALLED if steps < most else MAX_ITER
-                return inside, f, b, gap, steps, status, B, free, root
-            if steps == most or idle == _PATIENCE:
-                final, fresh, refused = True, False, False
-                continue
-            if fresh and steps > 0:  # no certificate: back to where the next step is right
-                a, f, fresh, refused = outside, latent(K, m, outside, b), False, True
-                continue
-            rho = target - a
-            free = np.flatnonzero(W > 0.0)
-            root = np.sqrt(W)
-            B = np.empty((0, 0))  # let the last factor go before the next is made
-            B, definite = factorize(K, free, root)
-            if not definite:
-                a = project(y, a, w, p)
-                return a, latent(K, m, a, b), b, math.inf, steps, INDEFINITE, B, free, root
-            da, df, rhs = direction(K, free, root, B, rho)
-            db = 0.0
-            if offset and free.shape[0] > 0:
-                excess = a.sum() + da.sum() + (root[free] * rhs[0]).sum()
-                db = excess / (root[free] * rhs[1]).sum()
-            da[free] = root[free] * (rhs[0] - db * rhs[1])
-            add_product(K, free, da, df)
-            df += db
-            if not np.isfinite(df).all():
-                a = project(y, a, w, p)
-                return a, latent(K, m, a, b), b, math.inf, steps, INDEFINITE, B, free, root
+            W, target = curve(y, f, w, p), -slope(y, f, w, p)
+            inside = feasible(y, a, target, W, w, p, offset)
+            gap = row_gap(y, f, inside, w, p).sum() - b * inside.sum()
             primal = loss(y, f, w, p).sum() + 0.5 * (a * (f - m - b)).sum()
-            descent = (rho * df).sum() + db * a.sum()
+            last = steps == most or idle == _PATIENCE
+            if last or (steps >= least and gap <= tol * (1.0 + abs(primal))):
+                found = certify(K, y, w, p, m, inside, b, offset, tol)
+                if not found.definite:
+                    return Outcome(refuse(found), factor, steps, INDEFINITE)
+                if steps >= least and is_certified(found, tol):
+                    if factor.cholesky.shape[0] > 0 and not offset:
+                        found = polish(K, y, w, p, m, found, factor, tol)
+                    return Outcome(found, factor, steps, CONVERGED)
+                if found.gap + found.rounding <= best.gap + best.rounding:
+                    best = found
+                if last:
+                    return Outcome(best, factor, steps, MAX_ITER if steps == most else STALLED)
+            factor = empty()  # let the last factor go before the next is made
+            factor, definite = decompose(K, W)
+            if not definite:
+                return Outcome(refuse(best), factor, steps, INDEFINITE)
+            da, df, db = step(K, factor, target - a, a, offset)
+            if not np.isfinite(df).all():
+                return Outcome(refuse(best), factor, steps, INDEFINITE)
+            descent = ((target - a) * df).sum() + db * a.sum()
             if descent > _ROUNDING * (1.0 + abs(primal)):
                 idle = 0
-                joint = offset and (free.shape[0] == 0 or t < _SHORT)
+                joint = offset and (factor.free.shape[0] == 0 or t < _SHORT)
                 t = line_search(y, f, a, w, p, df, da, db, joint)
             else:  # the primal is at its minimum; the dual may still move where K does not see it
                 idle += 1
                 t = 1.0
             if callback is not None:
-                callback(steps, gap, free.shape[0], t)
+                callback(steps, gap, factor.free.shape[0], t)
             if not math.isfinite(t):  # what descends for ever here is rounding
                 idle, t = idle + 1, 1.0
             steps += 1
-            a, f, b, fresh, refused = a + t * da, f + t * df, b + t * db, False, False
+            a, f, b = a + t * da, f + t * df, b + t * db
 
     return function(newton)
+
+
+def no_factor():
+    """Return the factor of no rows."""
+    nothing = np.zeros(0)
+    return Factor(np.flatnonzero(nothing), nothing, np.empty((0, 0)))
+
+
+def _refuse(found):
+    """Return a certificate that certifies nothing."""
+    return Certificate(found.a, found.f, found.b, math.inf, math.inf, found.primal, found.definite)

@@ -12,8 +12,8 @@ import math
 
 import numpy as np
 
-from pymc_bsvm.solvers.kernel import add_product
-from pymc_bsvm.solvers.newton import BALANCED, CONVERGED, MAX_ITER, NOTHING, STALLED
+from pymc_bsvm.solvers.certificate import certified, make_certify
+from pymc_bsvm.solvers.newton import CONVERGED, MAX_ITER, STALLED, Outcome, no_factor
 
 __all__ = ["make_proximal"]
 
@@ -45,17 +45,15 @@ def make_proximal(weighted, newton, envelope_newton, envelope_parameters, stiffn
     function : callable
         Decorator that compiles, or does nothing.
     """
-    loss, _, _, _, project, row_gap = weighted
+    loss, project = weighted.loss, weighted.project
     envelope_parameters, stiffness = function(envelope_parameters), function(stiffness)
+    is_certified, empty = function(certified), function(no_factor)
 
-    if newton is None:
+    def stay(y, f, w, p):
+        """Leave the offset where the envelope's solution has put it."""
+        return 0.0
 
-        def newton(K, y, w, p, m, a, b, offset, tol, least, most, callback):
-            none = np.zeros(y.shape[0])
-            free = np.flatnonzero(none)
-            return a, m + b, b, math.inf, 0, STALLED, np.empty((0, 0)), free, none
-
-        newton = function(newton)
+    certify = make_certify(weighted, function(stay), function)
 
     def first_width(y, w, p, m):
         """Return the h of the first envelope, zero if there is nothing to smooth."""
@@ -68,77 +66,96 @@ def make_proximal(weighted, newton, envelope_newton, envelope_parameters, stiffn
         lost = lost[(lost > 0.0) & np.isfinite(lost)]
         return _START * np.median(lost) / bound / bound if lost.shape[0] > 0 else 0.0
 
-    first_width = function(first_width)
+    def proximal_step(K, y, w, p, m, a, b, offset, tol, least, most, callback, h, inverse):
+        """Solve the problem of the envelope of width h around the dual ``a``."""
+        q, shift = envelope_parameters(h, *p), h * inverse * a
+        return envelope_newton(K, y, w, q, m - shift, a, b, offset, tol, least, most, callback)
 
-    def proximal(K, y, w, p, m, a, b, offset, tol, least, most, callback):
-        """Minimise P; arguments and results are those of the Newton solver."""
-        largest = 0.0
-        for i in range(y.shape[0]):
-            largest = max(largest, K[i, i])
-        floor = _NARROWEST * largest if largest > 0.0 else _NARROWEST
-        softness = 1.0 / stiffness(*p)
-        h = first_width(y, w, p, m)
+    first_width, proximal_step = function(first_width), function(proximal_step)
+
+    def approach(K, y, w, p, m, a, b, offset, most, callback, h, inverse, softness):
+        """Go through wide envelopes to narrower ones, until they are as narrow as the bend."""
         steps = 0
-        warm = a.any()
-        exact = softness > 1e-3 * floor  # the loss itself is smooth enough for Newton's method
-        none = np.empty((0, 0))  # in place of a factor that is no longer needed
-        if exact and (warm or h <= 10.0 * softness):
-            budget = min(most, _WARM_STEPS) if h > 10.0 * softness else most
-            a, f, b, gap, steps, status, B, free, root = newton(
-                K, y, w, p, m, a, b, offset, tol, least, budget, callback
+        while h > 3.0 * softness:
+            outcome = proximal_step(
+                K, y, w, p, m, a, b, offset, _ROUGH, 0, most - steps, callback, h, inverse
             )
-            if status != STALLED and (status != MAX_ITER or steps >= most):
-                return a, f, b, gap, steps, status, B, free, root
-            B = none
-        elif warm:
-            h = min(h, 1e3 * floor)
-        inverse = np.where(w > 0.0, 1.0 / np.where(w > 0.0, w, 1.0), 0.0)
-        while exact and h > 3.0 * softness:
-            q, shift = envelope_parameters(h, *p), h * inverse * a
-            next_a, f, next_b, gap, used, status, B, free, root = envelope_newton(
-                K, y, w, q, m - shift, a, b, offset, _ROUGH, 0, most - steps, callback
-            )
-            steps += used
-            B = none
-            if status > STALLED:
+            steps += outcome.steps
+            if outcome.status > STALLED:
                 break
-            a, b, h = next_a, next_b, _SHRINK * h
-        if exact:
-            budget = min(most - steps, _DIRECT_STEPS)
-            a, f, b, gap, used, status, B, free, root = newton(
-                K, y, w, p, m, a, b, offset, tol, 0, budget, callback
-            )
-            steps += used
-            if (status != STALLED and status != MAX_ITER) or steps >= most:
-                return a, f, b, gap, steps, status, B, free, root
-        idle, best = 0, math.inf
-        h = max(h, floor)
+            a, b, h = outcome.certificate.a, outcome.certificate.b, _SHRINK * h
+        return a, b, h, steps
+
+    def descend(K, y, w, p, m, a, b, offset, tol, steps, most, callback, h, inverse, largest):
+        """Take proximal steps on the loss itself, with a shrinking h, until one is certified."""
+        floor = _NARROWEST * largest if largest > 0.0 else _NARROWEST
+        h, idle, lowest = max(h, floor), 0, math.inf
+        best = certify(K, y, w, p, m, project(y, a, w, p), b, offset, tol)
+        factor = empty()
         while True:
-            B = none
-            q, shift = envelope_parameters(h, *p), h * inverse * a
-            a, f, b, gap, used, status, B, free, root = envelope_newton(
-                K, y, w, q, m - shift, a, b, offset, 1e-3 * tol, 1, most - steps, callback
+            factor = empty()  # let the last factor go before the next is made
+            outcome = proximal_step(
+                K, y, w, p, m, a, b, offset, 1e-3 * tol, 1, most - steps, callback, h, inverse
             )
-            steps += used
-            a = project(y, a, w, p)
-            f = m + b
-            add_product(K, np.flatnonzero(a), a, f)
+            steps, factor, status = steps + outcome.steps, outcome.factor, outcome.status
             if status > STALLED:
-                return a, f, b, math.inf, steps, status, B, free, root
-            gap = math.inf
-            if not offset or abs(a.sum()) <= BALANCED * np.abs(a).sum() + NOTHING:
-                gap = row_gap(y, f, a, w, p).sum() - b * a.sum()
-            primal = loss(y, f, w, p).sum() + 0.5 * (a * (f - m - b)).sum()
-            idle = 0 if gap < 0.5 * best else idle + 1
-            best = min(best, gap)
-            if math.isfinite(gap) and gap <= tol * (1.0 + abs(primal)):
-                return a, f, b, gap, steps, CONVERGED, B, free, root
+                return Outcome(outcome.certificate, factor, steps, status)
+            used, b = outcome.steps, outcome.certificate.b
+            a = project(y, outcome.certificate.a, w, p)
+            found = certify(K, y, w, p, m, a, b, offset, tol)
+            idle = 0 if found.gap < 0.5 * lowest else idle + 1
+            lowest = min(lowest, found.gap)
+            if found.gap + found.rounding <= best.gap + best.rounding:
+                best = found
+            if is_certified(found, tol):
+                return Outcome(found, factor, steps, CONVERGED)
             if idle == _PATIENCE and floor > _LAST * largest:
                 idle, floor = 0, 0.1 * floor
             if steps >= most or idle == _PATIENCE:
-                status = MAX_ITER if steps >= most else STALLED
-                return a, f, b, gap, steps, status, B, free, root
+                return Outcome(best, factor, steps, MAX_ITER if steps >= most else STALLED)
             if used <= _SETTLED:
                 h = max(_SHRINK_SETTLED * h, floor)
 
-    return function(proximal)
+    approach, descend = function(approach), function(descend)
+
+    def kinked(K, y, w, p, m, a, b, offset, tol, least, most, callback):
+        """Minimise P; arguments and results are those of the Newton solver."""
+        largest = max(np.diag(K).max(), 0.0)
+        h = first_width(y, w, p, m)
+        if a.any():
+            h = min(h, 1e3 * _NARROWEST * largest)
+        inverse = np.where(w > 0.0, 1.0 / np.where(w > 0.0, w, 1.0), 0.0)
+        return descend(K, y, w, p, m, a, b, offset, tol, 0, most, callback, h, inverse, largest)
+
+    if newton is None:
+        return function(kinked)
+    of_kinks = function(kinked)
+
+    def narrow(K, y, w, p, m, a, b, offset, tol, least, most, callback):
+        """Minimise P; arguments and results are those of the Newton solver."""
+        largest = max(np.diag(K).max(), 0.0)
+        softness = 1.0 / stiffness(*p)
+        if softness <= 1e-3 * _NARROWEST * (largest if largest > 0.0 else 1.0):
+            return of_kinks(K, y, w, p, m, a, b, offset, tol, least, most, callback)
+        h, steps = first_width(y, w, p, m), 0
+        if a.any() or h <= 10.0 * softness:
+            budget = min(most, _WARM_STEPS) if h > 10.0 * softness else most
+            outcome = newton(K, y, w, p, m, a, b, offset, tol, least, budget, callback)
+            steps = outcome.steps
+            if not (outcome.status == STALLED or (outcome.status == MAX_ITER and steps < most)):
+                return outcome
+            a, b = outcome.certificate.a, outcome.certificate.b
+        inverse = np.where(w > 0.0, 1.0 / np.where(w > 0.0, w, 1.0), 0.0)
+        a, b, h, used = approach(
+            K, y, w, p, m, a, b, offset, most - steps, callback, h, inverse, softness
+        )
+        steps += used
+        budget = min(most - steps, _DIRECT_STEPS)
+        outcome = newton(K, y, w, p, m, a, b, offset, tol, 0, budget, callback)
+        steps += outcome.steps
+        if outcome.status not in (STALLED, MAX_ITER) or steps >= most:
+            return Outcome(outcome.certificate, outcome.factor, steps, outcome.status)
+        a, b = outcome.certificate.a, outcome.certificate.b
+        return descend(K, y, w, p, m, a, b, offset, tol, steps, most, callback, h, inverse, largest)
+
+    return function(narrow)

@@ -62,7 +62,8 @@ class Progress:
 
     n_iter: int
     gap: float
-    """Duality gap before the step, in nats; inf while the dual is outside its domain."""
+    """Gap before the step, in nats, of the latent values with the dual put inside its domain; what
+    is returned has its gap computed from scratch."""
     n_free: int
     step: float
     """Step length found by the line search; one is a full Newton step."""
@@ -92,8 +93,12 @@ class DualSolution:
     """``a'Ka / 2 + m'a + sum w l*(-a / w)``, in nats."""
     gap: float
     """``primal + dual``, summed row by row; bounds the distance to the optimum, in nats."""
+    rounding: float
+    """Bound, in nats, of how far the gap of the dual in exact arithmetic may be above `gap`."""
     n_iter: int
     """Number of Newton steps, each with one factorisation."""
+    restarted: bool
+    """Whether the given start failed, so that the solution was sought from zero."""
     status: Status
     factor: Factor = field(repr=False)
 

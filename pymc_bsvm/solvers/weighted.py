@@ -31,10 +31,12 @@ class Weighted(NamedTuple):
     """The nearest dual vector inside the dual domain."""
     gap: Callable[..., Any]
     """The Fenchel-Young gap of each row."""
+    of_residual: bool
+    """Whether the loss is one of ``y - f``."""
 
 
-def _state(loss_type: type[Loss], xp: Any) -> Weighted:
-    """State the weighted loss for scalars, or for arrays, in an array language."""
+def _state(loss_type: type[Loss], xp: Any) -> tuple[Callable[..., Any], ...]:
+    """State the functions of `Weighted` for scalars, or for arrays, in an array language."""
     value, derivative, curvature, conjugate, dual_domain, _ = formulas(loss_type, xp)
 
     def loss(y, f, w, *p):
@@ -57,11 +59,15 @@ def _state(loss_type: type[Loss], xp: Any) -> Weighted:
 
     loss, dual = xp.function(loss), xp.function(dual)
 
-    def gap(y, f, a, w, *p):
+    def gap_of_residual(y, f, a, w, *p):  # l*(-a) + a f depends on y - f only
+        return loss(y, f, w, *p) + dual(y - f, a, w, *p)
+
+    def gap_of_margin(y, f, a, w, *p):
         return loss(y, f, w, *p) + dual(y, a, w, *p) + a * f
 
+    gap = gap_of_residual if loss_type.task == "regression" else gap_of_margin
     slope, curve, project, gap = map(xp.function, (slope, curve, project, gap))
-    return Weighted(loss, slope, curve, dual, project, gap)
+    return loss, slope, curve, dual, project, gap
 
 
 @functools.cache
@@ -71,7 +77,8 @@ def interpreted(loss_type: type[Loss]) -> Weighted:
     def lift(formula):
         return lambda *arguments: formula(*arguments[:-1], *arguments[-1])
 
-    return Weighted(*map(lift, _state(loss_type, numpy_language)))
+    functions = map(lift, _state(loss_type, numpy_language))
+    return Weighted._make([*functions, loss_type.task == "regression"])
 
 
 @functools.cache
@@ -99,4 +106,4 @@ def compiled(loss_type: type[Loss]) -> Weighted:
         return lifted
 
     *pairs, gap = _state(loss_type, numba_language)
-    return Weighted._make([*map(lift, pairs), lift_gap(gap)])
+    return Weighted._make([*map(lift, pairs), lift_gap(gap), loss_type.task == "regression"])

@@ -5,6 +5,7 @@ import pytest
 
 from pymc_bsvm import losses, solve_dual
 from pymc_bsvm.solvers.core import compiled_solver, interpreted_solver
+from pymc_bsvm.solvers.newton import CONVERGED
 from pymc_bsvm.solvers.weighted import compiled, interpreted
 from tests.solvers.problems import ALL, legendre, name, problem, profile
 
@@ -114,16 +115,19 @@ def test_compiled_solver_equals_the_interpreted_one(loss):
         two = fast(*arguments)
         settings = {"m": m, "sample_weight": w, "bias": bias, "tol": 1e-10}
         s = solve_dual(K, y, loss, **settings)
-        np.testing.assert_array_equal(s.a, one[0])
+        ours, theirs = one.certificate, two.certificate
+        np.testing.assert_array_equal(s.a, ours.a)
         compiled_solution = solve_dual(K, y, loss, engine="numba", **settings)
-        np.testing.assert_array_equal(compiled_solution.a, two[0])
+        np.testing.assert_array_equal(compiled_solution.a, theirs.a)
         assert compiled_solution.status is s.status
-        assert two[4] == one[4] == s.n_iter
-        assert two[5] == one[5] == 0
-        np.testing.assert_allclose(two[0], one[0], rtol=0, atol=1e-12 * (1 + np.abs(one[0]).max()))
-        np.testing.assert_allclose(two[1], one[1], rtol=0, atol=1e-11)
-        np.testing.assert_allclose(two[2], one[2], rtol=0, atol=1e-11)
-        np.testing.assert_array_equal(two[7], one[7])
+        assert two.steps == one.steps == s.n_iter
+        assert two.status == one.status == CONVERGED
+        size = 1.0 + np.abs(ours.a).max()
+        np.testing.assert_allclose(theirs.a, ours.a, rtol=0, atol=1e-12 * size)
+        np.testing.assert_allclose(theirs.f, ours.f, rtol=0, atol=1e-11)
+        np.testing.assert_allclose(theirs.b, ours.b, rtol=0, atol=1e-11)
+        np.testing.assert_allclose(theirs.rounding, ours.rounding, rtol=0, atol=1e-11)
+        np.testing.assert_array_equal(two.factor.free, one.factor.free)
 
 
 def test_assembled_solvers_are_kept():

@@ -1,0 +1,122 @@
+"""The certificate of a dual: its duality gap, and what rounding leaves open about it.
+
+The gap of a dual ``a`` with the offset b is a sum over the rows of
+
+    G_i(f_i) = w l(f_i) + w l*(-a_i / w) + a_i f_i >= 0    at    f = m + K a + b,
+
+less ``b sum(a)``. The computed f differs from the exact one by at most ``error``, and G_i is
+convex, so that the exact gap is at most the sum of ``max(G_i(f_i - error_i), G_i(f_i + error_i))``.
+The excess of that over the gap, and the rounding of the sum itself, are the certificate's rounding.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pymc_bsvm.solvers.kernel import add_product, add_product_exactly
+
+__all__ = ["BALANCED", "Certificate", "certified", "make_certify"]
+
+_EPS = 2.0**-52
+_EVALUATION = 4.0 * _EPS  # relative; the rounding of each term of the gap
+BALANCED = 1e-11  # relative; what a dual may sum to when there is an offset, and ...
+_NOTHING = 1e-20  # ... what counts as zero in any case
+_NEGATIVE = 1e-10  # relative to its terms; how far a'Ka may be below zero by rounding
+
+
+class Certificate(NamedTuple):
+    """A dual inside its domain, its latent values, and what is known of its gap."""
+
+    a: Any
+    f: Any
+    """``m + K a + b``, from scratch."""
+    b: float
+    gap: float
+    """In nats; inf where the dual has no gap."""
+    rounding: float
+    """Bound of what rounding may hide of the gap, in nats."""
+    primal: float
+    definite: bool
+    """Whether a'Ka is not negative, beyond rounding."""
+
+
+def certified(certificate: Any, tol: float) -> bool:
+    """Return whether the gap is below the tolerance, whatever rounding hides."""
+    gap: float = certificate.gap + certificate.rounding
+    allowed: float = tol * (1.0 + abs(certificate.primal))
+    return gap <= allowed and gap < math.inf
+
+
+def make_certify(weighted, center, function, rigorous=True):
+    """Return the function that certifies duals of one loss.
+
+    Parameters
+    ----------
+    weighted : Weighted
+        The loss as functions of vectors.
+    center : callable
+        What `pymc_bsvm.solvers.line_search.make_center` returns for the same loss.
+    function : callable
+        Decorator that compiles, or does nothing.
+    rigorous : bool
+        Whether rounding counts; if not, it is told to be zero.
+    """
+    loss, row_gap, of_residual = weighted.loss, weighted.gap, weighted.of_residual
+
+    def measure(y, w, p, a, f, b, error):
+        """Return the gap and its rounding, if f is known up to ``error``."""
+        gaps = row_gap(y, f, a, w, p)
+        gap = gaps.sum() - b * a.sum()
+        if not math.isfinite(gap):
+            return math.inf, math.inf
+        if not rigorous:
+            return gap, 0.0
+        worst = np.maximum(row_gap(y, f - error, a, w, p), row_gap(y, f + error, a, w, p))
+        arm = np.abs(y - f) if of_residual else 1.0 + np.abs(f)
+        terms = np.abs(loss(y, f, w, p)) + np.abs(a) * arm
+        evaluation = _EVALUATION * (terms.sum() + abs(b * a.sum()))
+        rounding = np.maximum(worst - gaps, 0.0).sum() + evaluation
+        return gap, rounding if rounding < math.inf else math.inf  # nan is no bound
+
+    measure = function(measure)
+
+    def certify(K, y, w, p, m, a, b, offset, tol):
+        """Return the certificate of the dual ``a``, with the best offset near ``b``.
+
+        Where rounding decides whether the gap is below the tolerance, ``K a`` is computed anew in
+        twice the working precision.
+        """
+        rows, spread = np.flatnonzero(a), np.sqrt(np.maximum(np.diag(K), 0.0))
+        reach = np.abs(m) + abs(b) + spread * (spread * np.abs(a)).sum()  # |K_ij|² <= K_ii K_jj
+        f = m + b
+        add_product(K, rows, a, f)
+        error = _EPS * (0.25 * rows.shape[0] + 4.0) * reach  # four rows at a time
+        if offset and math.isfinite(loss(y, f, w, p).sum()):
+            db = center(y, f, w, p)
+            if math.isfinite(db):
+                b, f = b + db, f + db
+        balanced = not offset or abs(a.sum()) <= BALANCED * np.abs(a).sum() + _NOTHING
+        gap, rounding = math.inf, math.inf
+        if balanced:
+            gap, rounding = measure(y, w, p, a, f, b, error)
+        energy = (a * (f - m - b)).sum()
+        primal = loss(y, f, w, p).sum() + 0.5 * energy
+        allowed = tol * (1.0 + abs(primal))
+        if rigorous and gap - rounding <= allowed < gap + rounding:
+            high, low = m.copy(), np.full(m.shape[0], b)
+            add_product_exactly(K, rows, a, high, low)
+            exact = high + low
+            high_again = exact - low
+            lost = (high - high_again) + (low - (exact - high_again))
+            if np.isfinite(lost).all():
+                f = exact
+                error = np.abs(lost) + (_EPS * (rows.shape[0] + 2.0)) ** 2 * reach
+                gap, rounding = measure(y, w, p, a, f, b, error)
+                energy = (a * (f - m - b)).sum()
+                primal = loss(y, f, w, p).sum() + 0.5 * energy
+        size = np.abs(a).sum()
+        definite = energy >= -_NEGATIVE * size * (np.square(spread).max() * size + np.abs(f).max())
+        return Certificate(a, f, b, gap, rounding, primal, definite)
+
+    return function(certify)
