@@ -29,7 +29,7 @@ _DIRECT_STEPS = 100  # ... and from the end of the continuation
 _PATIENCE = 5  # steps without a smaller gap before the search is given up
 
 
-def make_proximal(weighted, newton, envelope_newton, envelope_parameters, stiffness, function):
+def make_proximal(weighted, newton, envelope_newton, envelope, function):
     """Return the solver for one loss that has an envelope.
 
     Parameters
@@ -40,13 +40,13 @@ def make_proximal(weighted, newton, envelope_newton, envelope_parameters, stiffn
         The Newton solver of the loss itself; None for a loss with kinks.
     envelope_newton : callable
         The Newton solver of its envelope.
-    envelope_parameters, stiffness : callable
-        The loss's methods of these names.
+    envelope : Envelope
+        The parameters of the envelope, and the largest curvature of the loss.
     function : callable
         Decorator that compiles, or does nothing.
     """
     loss, _, _, _, project, row_gap = weighted
-    envelope_parameters, stiffness = function(envelope_parameters), function(stiffness)
+    envelope_parameters, stiffness = envelope
 
     if newton is None:
 
@@ -76,7 +76,7 @@ def make_proximal(weighted, newton, envelope_newton, envelope_parameters, stiffn
         for i in range(y.shape[0]):
             largest = max(largest, K[i, i])
         floor = _NARROWEST * largest if largest > 0.0 else _NARROWEST
-        softness = 1.0 / stiffness(*p)
+        softness = 1.0 / stiffness(p)
         h = first_width(y, w, p, m)
         steps = 0
         warm = a.any()
@@ -94,7 +94,7 @@ def make_proximal(weighted, newton, envelope_newton, envelope_parameters, stiffn
             h = min(h, 1e3 * floor)
         inverse = np.where(w > 0.0, 1.0 / np.where(w > 0.0, w, 1.0), 0.0)
         while exact and h > 3.0 * softness:
-            q, shift = envelope_parameters(h, *p), h * inverse * a
+            q, shift = envelope_parameters(h, p), h * inverse * a
             next_a, f, next_b, gap, used, status, B, free, root = envelope_newton(
                 K, y, w, q, m - shift, a, b, offset, _ROUGH, 0, most - steps, callback
             )
@@ -115,7 +115,7 @@ def make_proximal(weighted, newton, envelope_newton, envelope_parameters, stiffn
         h = max(h, floor)
         while True:
             B = none
-            q, shift = envelope_parameters(h, *p), h * inverse * a
+            q, shift = envelope_parameters(h, p), h * inverse * a
             a, f, b, gap, used, status, B, free, root = envelope_newton(
                 K, y, w, q, m - shift, a, b, offset, 1e-3 * tol, 1, most - steps, callback
             )

@@ -88,7 +88,7 @@ def test_weights_of_zero_meet_walls_without_harm(loss):
 @compiled_loss
 def test_compiled_words_equal_interpreted_ones(loss):
     y, f, a, w = state(loss)
-    p, one, two = loss.parameters, interpreted(type(loss)), compiled(type(loss))
+    p, one, two = loss.by_row(y.size), interpreted(type(loss)), compiled(type(loss))
     for word in ("loss", "slope", "curve"):
         got, expected = getattr(two, word)(y, f, w, p), getattr(one, word)(y, f, w, p)
         np.testing.assert_allclose(got, expected, rtol=1e-13, atol=1e-15, err_msg=word)
@@ -108,7 +108,7 @@ def test_compiled_solver_equals_the_interpreted_one(loss):
         K, y = problem(loss, max(n, 2))
         K, y = np.ascontiguousarray(K[:n, :n]), y[:n]
         m, w = np.full(n, 0.05), np.resize([1.0, 2.0, 0.5], n)
-        arguments = (K, y, w, loss.parameters, m, np.zeros(n), 0.0, bias, 1e-10, 0, 500, None)
+        arguments = (K, y, w, loss.by_row(n), m, np.zeros(n), 0.0, bias, 1e-10, 0, 500, None)
         with np.errstate(all="ignore"):
             one = slow(*arguments)
         two = fast(*arguments)
