@@ -5,8 +5,13 @@ import pytest
 
 from pymc_bsvm import losses, solve_dual
 from pymc_bsvm.solvers.core import compiled_solver, interpreted_solver
-from pymc_bsvm.solvers.weighted import compiled, interpreted
-from tests.solvers.problems import ALL, legendre, name, problem, profile
+from pymc_bsvm.solvers.weighted import (
+    compiled,
+    compiled_envelope,
+    interpreted,
+    interpreted_envelope,
+)
+from tests.solvers.problems import ALL, by_row, legendre, name, problem, profile
 
 FAST = (losses.SILF, losses.Trigonometric, losses.EpsilonInsensitive)
 
@@ -130,3 +135,16 @@ def test_assembled_solvers_are_kept():
     assert compiled_solver(losses.SILF) is compiled_solver(losses.SILF)
     assert interpreted_solver(losses.SILF) is interpreted_solver(losses.SILF)
     assert compiled(losses.SILF) is compiled(losses.SILF)
+
+
+@pytest.mark.parametrize("loss", mark_slow([x for x in ALL if x.envelope_type]))
+def test_envelopes_by_row(loss):
+    rows = by_row(loss, 9)
+    p, one, two = rows.by_row(9), interpreted_envelope(type(loss)), compiled_envelope(type(loss))
+    wanted = rows.envelope(0.2)
+    for words in (one, two):
+        for got, expected in zip(words.parameters(0.2, p), wanted.by_row(9), strict=True):
+            np.testing.assert_allclose(got, expected, rtol=1e-14)
+    stiffest = max(loss.stiffness(*column) for column in p.T)
+    assert one.stiffness(p) == two.stiffness(p) == stiffest
+    assert one.stiffness(loss.parameters) == loss.stiffness(*loss.parameters)
