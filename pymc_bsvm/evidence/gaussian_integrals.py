@@ -53,34 +53,34 @@ def knots(loss: Loss) -> tuple[Parameter, ...]:
 
 
 @knots.register
-def _(loss: SILF) -> tuple[float, ...]:
+def _(loss: SILF) -> tuple[Parameter, ...]:
     return _symmetric(
         loss.epsilon - loss.beta * loss.epsilon, loss.epsilon + loss.beta * loss.epsilon
     )
 
 
 @knots.register
-def _(loss: Huber) -> tuple[float, ...]:
+def _(loss: Huber) -> tuple[Parameter, ...]:
     return _symmetric(2.0 * loss.epsilon)
 
 
 @knots.register
-def _(loss: EpsilonInsensitive) -> tuple[float, ...]:
+def _(loss: EpsilonInsensitive) -> tuple[Parameter, ...]:
     return _symmetric(loss.epsilon)
 
 
 @knots.register
-def _(loss: Laplace) -> tuple[float, ...]:
+def _(loss: Laplace) -> tuple[Parameter, ...]:
     return (0.0,)
 
 
 @knots.register
-def _(loss: Trigonometric) -> tuple[float, ...]:
+def _(loss: Trigonometric) -> tuple[Parameter, ...]:
     return _symmetric(loss.delta)
 
 
 @knots.register
-def _(loss: Logistic) -> tuple[float, ...]:
+def _(loss: Logistic) -> tuple[Parameter, ...]:
     return (-_LOGISTIC_WIDTH, 0.0, _LOGISTIC_WIDTH)  # a line to rounding, the bend, and zero
 
 

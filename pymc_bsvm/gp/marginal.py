@@ -124,7 +124,7 @@ def _log_evidence(op: LaplaceGPRV, values: Any, *inputs: Any, **_: Any) -> Any:
     _, _, X, *variables = inputs
     specification = op.specification
     result = specification.evidence(value, X, variables).log_evidence
-    loss, _ = specification.split(X, variables)
+    loss = specification.split(X, variables)[0]
     if loss.task == "classification":
         result = pt.where((pt.eq(value, 0) | pt.eq(value, 1)).all(), result, -pt.inf)
     return guard(result, loss.domains, *loss.fields.values()) if loss.domains else result

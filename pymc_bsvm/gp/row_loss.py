@@ -32,24 +32,18 @@ class RowLoss:
 
     def __init__(self, loss: Loss, n_columns: int) -> None:
         X = pt.matrix("X", shape=(None, n_columns))
-        fields = {
-            name: pt.as_tensor_variable(value).astype("float64")
-            for name, value in loss.at(X).fields.items()
-        }
+        fields = {name: pt.as_tensor_variable(x) for name, x in loss.at(X).fields.items()}
         self.type = type(loss)
-        self.functions = loss.functions
-        """Names of the parameters that are functions of the inputs."""
+        self.functions = tuple(name for name, x in fields.items() if X in ancestors([x]))
+        """Names of the parameters that depend on the inputs."""
         self.given = tuple(name for name in fields if name not in self.functions)
         """Names of the others."""
-        outputs = [fields[name] for name in self.functions]
+        outputs = [fields[name].astype("float64") for name in self.functions]
         outer = frontier([X], outputs)
-        self.parameters = [pt.as_tensor_variable(getattr(loss, name)) for name in self.given]
+        self.parameters = [*(fields[name] for name in self.given), *outer]
         """What the loss depends on beside the inputs: the given ones, then what functions use."""
-        self.parameters += outer
         self._graph = FrozenFunctionGraph.from_io([X, *outer], outputs) if outputs else None
-        self._of_training_rows = [
-            name for name, x in fields.items() if x.type.ndim and X not in ancestors([x])
-        ]
+        self._of_training_rows = [name for name in self.given if fields[name].type.ndim]
 
     def at(self, X: Any, parameters: Sequence[Any]) -> Loss:
         """Return the loss of the rows of X, given what it depends on beside them."""

@@ -44,9 +44,10 @@ def test_formulas(case):
     if loss.ramp_width:
         got, wanted = loss.smooth_curvature(y, f), by_row(type(loss).smooth_curvature, own, y, f)
         np.testing.assert_allclose(got, wanted, rtol=RTOL)
+    rows = zip(own, y, f, a, strict=True)
     for got, wanted in zip(
         (*loss.dual_domain(y), *loss.sets(y, f, a)),
-        np.transpose([(*one.dual_domain(t), *one.sets(t, *v)) for one, t, *v in zip(own, y, f, a)]),
+        np.transpose([(*x.dual_domain(t), *x.sets(t, *v)) for x, t, *v in rows]),
         strict=True,
     ):
         np.testing.assert_array_equal(got, wanted)
