@@ -173,7 +173,7 @@ def laplace_evidence(
             check_kernel(np.asarray(K, dtype=float))
         if not hasattr(y, "owner"):
             loss.check_targets(y)
-            loss.check_rows(len(np.asarray(y)))
+            loss.check_rows(np.size(y))
         return evidence_terms(K, y, loss, m=m, ramp_width=width)
     tol = as_parameter("tol", tol, positive)
     solution = solve_dual(

@@ -100,6 +100,7 @@ class Evaluator:
                 f"y has {y.shape[0]} values, but X has {X.shape[0]} rows. Set both data together."
             )
         loss = self._loss(X, of_loss)
+        loss.check_rows(X.shape[0])
         mean, K = self._training(X, *parameters)
         for i, j in probe(X.shape[0]):
             if differs(self._training(X[[i, j]], *parameters), (mean, K), (i, j), np):

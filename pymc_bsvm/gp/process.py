@@ -69,7 +69,7 @@ class LaplaceProcess(Base):
         check_loss(loss, curvature)
         inputs = as_inputs("X", X, getattr(self.cov_func, "input_dim", None))
         check_columns(inputs, self.cov_func)
-        check_targets(y, inputs, loss)
+        check_targets(y, inputs, loss.at(inputs))
         jitter = as_parameter("jitter", jitter, _NONNEGATIVE)
         refused = {"observed", "shape", "size", "total_size"} & set(kwargs)
         if refused:
@@ -411,7 +411,7 @@ class LaplaceProcess(Base):
             )
         check_loss(loss, "smooth")
         X = as_inputs("X", given["X"], getattr(training.cov_func, "input_dim", None))
-        check_targets(given["y"], X, loss)
+        check_targets(given["y"], X, loss.at(X))
         source = self if hasattr(self, "_loss") else training
         curvature: Curvature = getattr(source, "curvature", "smooth")
         return Given(X, given["y"], loss, training, getattr(source, "jitter", 0.0), curvature)

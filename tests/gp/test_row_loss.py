@@ -1,5 +1,6 @@
 """Models whose loss has parameters by row: numbers, variables and functions of the inputs."""
 
+import arviz as az
 import numpy as np
 import pymc as pm
 import pytensor
@@ -200,6 +201,11 @@ def test_vectors_say_nothing_of_new_rows(data):
                     process.gp.predictive(new, point=POINT)
 
 
+def test_functions_of_the_wrong_length(data):
+    with pytest.raises(ValueError, match="sigma of Gaussian has 2 values, but there are 24 rows"):
+        gaussian(data.X, data.y, lambda X: 1.0 + pt.abs(X).mean(axis=0))
+
+
 def test_functions_that_look_at_all_rows(data):
     process = gaussian(data.X, data.y, lambda X: 0.1 + pt.abs(X[:, 0] - X[:, 0].mean()))
     with process.model, pytest.raises(ValueError, match=r"sigma of two rows .* Scale or transform"):
@@ -262,6 +268,36 @@ def test_draws(data):
     wanted = np.diag(covariance(data.X)) + noise_at(data.X) ** 2
     # the standard error of a variance of 4000 normal draws is 2.2 % of it
     np.testing.assert_allclose(draws.var(axis=0), wanted, rtol=0.09)
+
+
+def test_samples(data):
+    """`pm.sample` against the posterior of exact regression on a grid."""
+    process = gaussian(data.X, data.y)
+    arguments = {"chains": 1, "cores": 1, "progressbar": False, "compute_convergence_checks": False}
+    with process.model:
+        idata = pm.sample(
+            200, tune=200, nuts_sampler="pymc", random_seed=3, compile_kwargs=QUICK, **arguments
+        )
+    grid = np.linspace(-3.0, 1.0, 60), np.linspace(-1.5, 2.0, 60)
+    priors = [-0.5 * (grid[0] + 1.0) ** 2, -0.5 * grid[1] ** 2]
+    K = covariance(data.X)
+    log_density = np.array(
+        [
+            [
+                p + q + multivariate_normal(np.zeros(24), K + np.diag(s**2)).logpdf(data.y)
+                for b, q in zip(grid[1], priors[1], strict=True)
+                for s in [noise_at(data.X, a, b)]
+            ]
+            for a, p in zip(grid[0], priors[0], strict=True)
+        ]
+    )
+    weight = np.exp(log_density - log_density.max())
+    for name, x, axis in (("c", grid[0], 1), ("slope", grid[1], 0)):
+        share = weight.sum(axis=axis) / weight.sum()
+        mean = share @ x
+        draws = idata["posterior"][name]
+        error = float(draws.std()) / np.sqrt(float(az.ess(draws)))
+        assert abs(float(draws.mean()) - mean) < 5.0 * error, name
 
 
 def test_latent_model(data):
