@@ -10,7 +10,14 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["Interval", "as_parameter", "check_finite", "check_labels", "positive"]
+__all__ = [
+    "Interval",
+    "as_parameter",
+    "as_row_parameter",
+    "check_finite",
+    "check_labels",
+    "positive",
+]
 
 
 @dataclass(frozen=True)
@@ -83,6 +90,23 @@ def as_parameter(name: str, value: Any, domain: Interval) -> float:
         )
     domain.check(name, value)
     return float(value)
+
+
+def as_row_parameter(name: str, value: Any, domain: Interval) -> Any:
+    """Return a number as a float, and a vector of one number for each row as a read-only array."""
+    if not isinstance(value, np.ndarray) and hasattr(value, "to_numpy"):
+        value = value.to_numpy()
+    if not isinstance(value, np.ndarray) or value.ndim == 0:
+        return as_parameter(name, value, domain)
+    if value.ndim != 1 or value.dtype.kind not in "iuf":
+        raise TypeError(
+            f"{name} must be a number or a vector of one for each row, but it is an array of shape "
+            f"{value.shape} and type {value.dtype}. Pass numbers with {domain.describe(name)}."
+        )
+    domain.check(name, value)
+    rows = np.array(value, dtype=float)
+    rows.flags.writeable = False
+    return rows
 
 
 def check_finite(name: str, value: Any, remedy: str = "Remove or impute these rows first.") -> None:

@@ -547,3 +547,85 @@ def test_log_det_is_precise_whatever_the_data_say(scale):
     inverse = np.linalg.inv(np.eye(60) + K * W)  # (I + K W)⁻¹
     np.testing.assert_allclose(q, np.diag(inverse @ K), rtol=1e-11)
     np.testing.assert_allclose(R, W[:, None] * inverse, rtol=1e-9, atol=1e-11 * np.abs(R).max())
+
+
+# ---- parameters by row ---------------------------------------------------------------------------
+
+
+def by_row(loss, n=25):
+    """Return the parameters of the formulas by row, and the loss that has them."""
+    rng = np.random.default_rng(31)
+    rows = type(loss)(**{k: x * rng.uniform(0.5, 1.0, n) for k, x in loss.fields.items()})
+    return rows.by_row(n), rows
+
+
+@pytest.mark.parametrize("loss", [x for x in LOSSES if x.domains], ids=name_of)
+def test_parameters_by_row(problem, loss):
+    """Values, and derivatives against differences in single rows' parameters."""
+    K, y, m, _, c = parts(problem, loss)
+    p, rows = by_row(loss)
+    inputs = [pt.matrix("K"), pt.vector("y"), pt.vector("m"), pt.matrix("parameters")]
+    a, status, *_ = DualSolve(type(loss), tol=1e-13)(*inputs)
+    of_p = pytensor.grad((c * a).sum(), inputs[3])
+    dual, code, of_p = pytensor.function(inputs, [a, status, of_p], mode=UNFUSED)(K, y, m, p)
+    reference = solve_dual(K, y, rows, m=m, tol=1e-13)
+    assert code == 0
+    np.testing.assert_allclose(dual, reference.a, rtol=1e-10, atol=1e-11)
+    assert of_p.shape == p.shape
+    compared = 0
+    for k, field in enumerate(loss.domains):
+        for i in range(25):
+            ends = []
+            for step in (1e-6, -1e-6):
+                moved = p[: len(loss.domains)].copy()
+                moved[k, i] += step
+                ends.append(solve_dual(K, y, type(loss)(*moved), m=m, tol=1e-13))
+            if all((end.free == reference.free).all() for end in ends):
+                difference = c @ (ends[0].a - ends[1].a) / 2e-6
+                assert of_p[k, i] == pytest.approx(difference, rel=1e-5, abs=1e-5), (field, i)
+                compared += 1
+    assert compared >= 20
+
+
+def test_shared_parameters_as_a_matrix(problem):
+    loss = losses.SILF(5.0, 0.2, 0.3)
+    K, y, m, p, c = parts(problem, loss)
+    vector, matrix = pt.vector(), pt.matrix()
+    one, two = (DualSolve(losses.SILF)(K, y, m, x)[0] for x in (vector, matrix))
+    outputs = [
+        one,
+        two,
+        *(pytensor.grad((c * a).sum(), x) for a, x in ((one, vector), (two, matrix))),
+    ]
+    function = pytensor.function([vector, matrix], outputs, mode=UNFUSED)
+    one, two, of_vector, of_matrix = function(p, np.tile(p[:, None], 25))
+    np.testing.assert_array_equal(one, two)
+    np.testing.assert_allclose(of_matrix.sum(axis=1), of_vector, rtol=1e-12)
+
+
+@pytest.mark.parametrize("loss", [LOSSES[0], LOSSES[5]], ids=name_of)
+@pytest.mark.parametrize("mode", ["NUMBA", "JAX"])
+def test_backends_with_parameters_by_row(problem, loss, mode):
+    K, y, m, _, c = parts(problem, loss)
+    p, _ = by_row(loss)
+    inputs = [pt.matrix("K"), pt.vector("y"), pt.vector("m"), pt.matrix("parameters")]
+    a, status, *_ = DualSolve(type(loss), tol=1e-13)(*inputs)
+    outputs = [a, status, *pytensor.grad((c * a).sum(), [inputs[0], inputs[3]])]
+    for got, wanted in zip(
+        pytensor.function(inputs, outputs, mode=mode)(K, y, m, p),
+        pytensor.function(inputs, outputs, mode=UNFUSED)(K, y, m, p),
+        strict=True,
+    ):
+        np.testing.assert_allclose(got, wanted, rtol=1e-7, atol=1e-9)
+
+
+@pytest.mark.parametrize("mode", ["NUMBA", "FAST_COMPILE"])
+def test_parameters_of_the_wrong_shape(problem, mode):
+    K, y, m, *_ = problem[0], problem[1], problem[3]
+    parameters = pt.matrix()
+    solve = pytensor.function(
+        [parameters], DualSolve(losses.Huber)(K, y, m, parameters)[0], mode=mode
+    )
+    for shape in ((3, 24), (3, 1), (2, 25)):
+        with pytest.raises(ValueError, match="do not agree"):
+            solve(np.ones(shape))

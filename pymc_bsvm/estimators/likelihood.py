@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,7 @@ import numpy as np
 from pymc_bsvm._validation import Interval, as_parameter
 from pymc_bsvm.estimators.kernels import Hyperparameter
 from pymc_bsvm.losses import SILF, Loss, Trigonometric
-from pymc_bsvm.losses.base import Array
+from pymc_bsvm.losses.base import Array, Parameter
 
 __all__ = ["Likelihood", "betas_of", "noise_in", "silf_likelihood", "trigonometric_likelihood"]
 
@@ -36,7 +36,7 @@ class Likelihood:
         chosen = {h.name: value for h, value in zip(self.free, values, strict=True)}
         return self.loss_type(**chosen, **self.fixed)
 
-    def slopes(self, values: Array, of_fields: Array) -> Array:
+    def slopes(self, values: Array, of_fields: Sequence[Parameter]) -> Array:
         """Turn derivatives with respect to all fields into those of the logs of the free ones."""
         order = list(self.loss_type.domains)
         return np.array(

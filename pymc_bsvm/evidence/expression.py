@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import pytensor.tensor as pt
@@ -43,7 +43,8 @@ class MapEstimate(NamedTuple):
 def map_estimate(K: Any, y: Any, m: Any, loss: Loss) -> MapEstimate:
     """Solve for the MAP estimate as a constant of the graph."""
     solve = DualSolve(type(loss), tol=TARGET_GAP, accept=ACCEPTED_GAP)
-    arguments = map(disconnected_grad, (K, y, m, parameter_vector(loss)))
+    parameters = _by_row(loss.parameters, y)
+    arguments = map(disconnected_grad, (K, y, m, parameters))
     a, status, f, *factor = solve(*arguments)
     return MapEstimate(a, f, status, factor)
 
@@ -51,7 +52,7 @@ def map_estimate(K: Any, y: Any, m: Any, loss: Loss) -> MapEstimate:
 def map_dual(K: Any, y: Any, m: Any, loss: Loss) -> Any:
     """Return the dual of the MAP estimate as a differentiable function of all rows."""
     a, _, _, factor = map_estimate(K, y, m, loss)
-    return ImplicitDual(type(loss))(K, y, m, parameter_vector(loss), a, *factor)
+    return ImplicitDual(type(loss))(K, y, m, _by_row(loss.parameters, y), a, *factor)
 
 
 def evidence_terms(
@@ -75,7 +76,7 @@ def evidence_terms(
     y : tensor_like of shape (n,)
         Targets: real numbers for a regression loss, -1 and +1 for a classification loss.
     loss : Loss
-        The loss; its parameters may be variables.
+        The loss; its parameters may be variables, scalars or vectors of one element for each row.
     m : tensor_like, optional
         Prior mean, of shape (n,) or a scalar. Zero by default.
     ramp_width : float
@@ -95,37 +96,40 @@ def evidence_terms(
     stated = losses.formulas(type(loss), symbolic)
     p = [pt.as_tensor_variable(x) for x in loss.parameters]
 
-    def curvature(y: Any, f: Any) -> Any:
+    def curvature(y: Any, f: Any, p: Any) -> Any:
         if ramp_width > 0.0:
             return losses.smooth_curvature(type(loss), symbolic)(y, f, ramp_width, *p)
         return stated.curvature(y, f, *p)
 
     estimate = map_estimate(K, y, m, loss)
     index, *factor = estimate.factor
-    rows, curved, place = SupportRows()(estimate.a, curvature(y, estimate.f), index)
+    rows, curved, place = SupportRows()(estimate.a, curvature(y, estimate.f, p), index)
     y_rows, m_rows, K_rows = y[rows], m[rows], minor(rows)
+    p_rows = [x[rows] if x.type.ndim else x for x in p]
     dual = ImplicitDual(type(loss))(
-        K_rows, y_rows, m_rows, parameter_vector(loss), estimate.a[rows], place, *factor
+        K_rows, y_rows, m_rows, _by_row(p_rows, y_rows), estimate.a[rows], place, *factor
     )
     deviation = K_rows @ dual
     f_rows = m_rows + deviation
     fit = stated.value(y, estimate.f[rows].set(f_rows), *p).sum()
     penalty = 0.5 * (dual @ deviation)
-    W = curvature(y_rows, f_rows)[curved]
+    W = curvature(y_rows, f_rows, p_rows)[curved]
     log_det, _ = LogDet()(K_rows[curved[:, None], curved], W)
-    log_normalizer = y.shape[0] * stated.log_normalizer(*p)  # type: ignore[misc]
+    log_z = pt.as_tensor_variable(stated.log_normalizer(*p))  # type: ignore[misc]
+    log_normalizer = log_z.sum() if log_z.type.ndim else y.shape[0] * log_z
     return EvidenceTerms(
         log_evidence=-(fit + penalty + 0.5 * log_det + log_normalizer),
         fit=fit,
         penalty=penalty,
         log_det=log_det,
-        log_normalizer=pt.as_tensor_variable(log_normalizer),
+        log_normalizer=log_normalizer,
         estimate=estimate,
     )
 
 
-def parameter_vector(loss: Loss) -> Any:
-    """Return the parameters of the loss's formulas as one vector."""
-    if not loss.parameters:
-        return pt.zeros((0,))
-    return pt.stack([pt.as_tensor_variable(x).astype("float64") for x in loss.parameters])
+def _by_row(parameters: Sequence[Any], y: Any) -> Any:
+    """Return parameters of a loss's formulas, scalars and vectors, as a matrix of shape (k, n)."""
+    if not parameters:
+        return pt.zeros((0, y.shape[0]))
+    tensors = [pt.as_tensor_variable(x).astype("float64") for x in parameters]
+    return pt.stack([x if x.type.ndim else x + pt.zeros_like(y) for x in tensors])

@@ -2,8 +2,9 @@
 
 `convolution` (regression) and `log_average` (classification) choose how by the type of the loss: in
 closed form where the loss consists of parabolas and lines (`pymc_bsvm.evidence.piece`), else by
-quadrature, which serves any normalised loss through its own methods. A closed form for a new loss
-is registered with them. `knots` tells the quadrature where a loss changes its formula.
+quadrature, which serves any normalised loss through its formulas. A closed form for a new loss is
+registered with them. `knots` tells the quadrature where a loss changes its formula. Where
+parameters of a loss are vectors, they belong to the elements of the other arguments.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import reduce, singledispatch
+from typing import Any
 
 import numpy as np
 from scipy.special import log_ndtr
@@ -27,7 +29,14 @@ from pymc_bsvm.losses import (
     Probit,
     Trigonometric,
 )
-from pymc_bsvm.losses.base import Array, ClassificationLoss, Loss, RegressionLoss
+from pymc_bsvm.losses.base import (
+    Array,
+    ClassificationLoss,
+    Loss,
+    Parameter,
+    RegressionLoss,
+    formulas,
+)
 
 __all__ = ["Convolution", "convolution", "knots", "log_average"]
 
@@ -38,44 +47,44 @@ _NEGLIGIBLE = 1e-30  # ratio of two standard deviations below which their sum is
 
 
 @singledispatch
-def knots(loss: Loss) -> tuple[float, ...]:
+def knots(loss: Loss) -> tuple[Parameter, ...]:
     """Return the residuals or margins at which the loss is less smooth; none need be known."""
     return ()
 
 
 @knots.register
-def _(loss: SILF) -> tuple[float, ...]:
+def _(loss: SILF) -> tuple[Parameter, ...]:
     return _symmetric(
         loss.epsilon - loss.beta * loss.epsilon, loss.epsilon + loss.beta * loss.epsilon
     )
 
 
 @knots.register
-def _(loss: Huber) -> tuple[float, ...]:
+def _(loss: Huber) -> tuple[Parameter, ...]:
     return _symmetric(2.0 * loss.epsilon)
 
 
 @knots.register
-def _(loss: EpsilonInsensitive) -> tuple[float, ...]:
+def _(loss: EpsilonInsensitive) -> tuple[Parameter, ...]:
     return _symmetric(loss.epsilon)
 
 
 @knots.register
-def _(loss: Laplace) -> tuple[float, ...]:
+def _(loss: Laplace) -> tuple[Parameter, ...]:
     return (0.0,)
 
 
 @knots.register
-def _(loss: Trigonometric) -> tuple[float, ...]:
+def _(loss: Trigonometric) -> tuple[Parameter, ...]:
     return _symmetric(loss.delta)
 
 
 @knots.register
-def _(loss: Logistic) -> tuple[float, ...]:
+def _(loss: Logistic) -> tuple[Parameter, ...]:
     return (-_LOGISTIC_WIDTH, 0.0, _LOGISTIC_WIDTH)  # a line to rounding, the bend, and zero
 
 
-def _symmetric(*positive: float) -> tuple[float, ...]:
+def _symmetric(*positive: Parameter) -> tuple[Parameter, ...]:
     return (*(-knot for knot in reversed(positive)), *positive)
 
 
@@ -91,13 +100,18 @@ class Convolution:
 
     loss: RegressionLoss
 
+    def take(self, rows: Any) -> Convolution:
+        """Return the convolution for some of the n elements: for an index or a mask."""
+        return convolution(self.loss.take(rows))
+
     def log_density(self, d: Array, variance: Array) -> Array:
         """Return the log density of the sum at ``d``."""
         log_density = -self.loss.value(d, 0.0) - self.loss.log_normalizer()
         blurred = variance > _NEGLIGIBLE**2 * self.loss.variance()
         if blurred.any():
             with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
-                log_density[blurred] = self.log_blurred(d[blurred], variance[blurred])
+                part = self.take(blurred)
+                log_density[blurred] = part.log_blurred(d[blurred], variance[blurred])
         return log_density
 
     def log_blurred(self, d: Array, variance: Array) -> Array:
@@ -105,20 +119,21 @@ class Convolution:
 
         The variable of integration is the narrower of the two summands, in its standard deviations.
         """
-        scale, sd = math.sqrt(self.loss.variance()), np.sqrt(variance)
+        scale, sd = np.sqrt(self.loss.variance()), np.sqrt(variance)
+        stated, parameters = formulas(type(self.loss)), self.loss.by_row(d.size)
         wide = sd > scale
         origin, unit = np.where(wide, 0.0, d), np.where(wide, scale, sd)  # r = origin + unit x
         start, rate = np.where(wide, -d / sd, 0.0), unit / sd  # (r - d) / sd = start + rate x
 
-        def energy(x: Array, origin: Array, unit: Array, start: Array, rate: Array) -> Array:
-            return self.loss.value(origin + unit * x, 0.0) + 0.5 * (start + rate * x) ** 2
+        def energy(x: Array, origin: Array, unit: Array, start: Array, rate: Array, *p: Any) -> Any:
+            return stated.value(origin + unit * x, 0.0, *p) + 0.5 * (start + rate * x) ** 2
 
-        def slope(x: Array, origin: Array, unit: Array, start: Array, rate: Array) -> Array:
-            uphill = -self.loss.derivative(origin + unit * x, 0.0)
+        def slope(x: Array, origin: Array, unit: Array, start: Array, rate: Array, *p: Any) -> Any:
+            uphill = -stated.derivative(origin + unit * x, 0.0, *p)
             return unit * uphill + rate * (start + rate * x)
 
         breaks = [(knot - origin) / unit for knot in knots(self.loss)]
-        log_mass = log_integral(energy, slope, (origin, unit, start, rate), breaks)
+        log_mass = log_integral(energy, slope, (origin, unit, start, rate, *parameters), breaks)
         return log_mass + np.log(rate) - _LOG_ROOT_2PI - self.loss.log_normalizer()
 
     def log_tail(self, d: Array, variance: Array) -> Array:
@@ -126,22 +141,23 @@ class Convolution:
 
         It is the average of ``Phi(±(r - d) / sd)`` over the noise r.
         """
-        scale = math.sqrt(self.loss.variance())
+        scale = np.sqrt(np.broadcast_to(self.loss.variance(), d.shape))
+        stated, parameters = formulas(type(self.loss)), self.loss.by_row(d.size)
         side = np.where(d < 0.0, -1.0, 1.0)
         edge, blur = d / scale, np.maximum(np.sqrt(variance) / scale, _NEGLIGIBLE)
 
-        def energy(x: Array, side: Array, edge: Array, blur: Array) -> Array:
+        def energy(x: Array, scale: Array, side: Array, edge: Array, blur: Array, *p: Any) -> Any:
             share = log_ndtr(side * ((x - edge) / blur))
-            return np.asarray(self.loss.value(scale * x, 0.0) - share)
+            return stated.value(scale * x, 0.0, *p) - share
 
-        def slope(x: Array, side: Array, edge: Array, blur: Array) -> Array:
+        def slope(x: Array, scale: Array, side: Array, edge: Array, blur: Array, *p: Any) -> Any:
             hazard = 1.0 / mills_ratio(-side * ((x - edge) / blur))
-            return -scale * self.loss.derivative(scale * x, 0.0) - side * (hazard / blur)
+            return -scale * stated.derivative(scale * x, 0.0, *p) - side * (hazard / blur)
 
-        breaks = [np.full(d.shape, knot / scale) for knot in knots(self.loss)]
+        breaks = [knot / scale for knot in knots(self.loss)]
         breaks += [edge - _STEP_WIDTH * blur, edge, edge + _STEP_WIDTH * blur]
-        log_mass = log_integral(energy, slope, (side, edge, blur), breaks)
-        return np.minimum(log_mass + math.log(scale) - self.loss.log_normalizer(), 0.0)
+        log_mass = log_integral(energy, slope, (scale, side, edge, blur, *parameters), breaks)
+        return np.minimum(log_mass + np.log(scale) - self.loss.log_normalizer(), 0.0)
 
 
 @dataclass(frozen=True)
@@ -233,21 +249,24 @@ def log_average(loss: ClassificationLoss, margin: Array, variance: Array) -> Arr
     log_average = -loss.value(1.0, margin) - loss.log_normalizer()
     blurred = variance > 0.0
     if blurred.any():
-        log_average[blurred] = _log_blurred_average(loss, margin[blurred], variance[blurred])
+        part = loss.take(blurred)
+        log_average[blurred] = _log_blurred_average(part, margin[blurred], variance[blurred])
     return log_average
 
 
 def _log_blurred_average(loss: ClassificationLoss, margin: Array, variance: Array) -> Array:
-    def energy(x: Array, margin: Array, sd: Array) -> Array:
-        return loss.value(1.0, margin + sd * x) + 0.5 * x * x
+    stated = formulas(type(loss))
 
-    def slope(x: Array, margin: Array, sd: Array) -> Array:
-        return sd * loss.derivative(1.0, margin + sd * x) + x
+    def energy(x: Array, margin: Array, sd: Array, *p: Array) -> Any:
+        return stated.value(1.0, margin + sd * x, *p) + 0.5 * x * x
+
+    def slope(x: Array, margin: Array, sd: Array, *p: Array) -> Any:
+        return sd * stated.derivative(1.0, margin + sd * x, *p) + x
 
     sd = np.sqrt(variance)
     with np.errstate(over="ignore"):
         breaks = [(knot - margin) / sd for knot in knots(loss)]
-    log_mass = log_integral(energy, slope, (margin, sd), breaks)
+    log_mass = log_integral(energy, slope, (margin, sd, *loss.by_row(sd.size)), breaks)
     return log_mass - _LOG_ROOT_2PI - loss.log_normalizer()
 
 

@@ -12,13 +12,13 @@ determinant with respect to f: ``c_i = V_ii W'(f_i) / 2`` with ``V = (K⁻¹ + W
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pymc_bsvm.losses import jet_language as jets
-from pymc_bsvm.losses.base import Array, Loss, formulas, smooth_curvature
+from pymc_bsvm.losses.base import Array, Loss, Parameter, formulas, smooth_curvature
 from pymc_bsvm.solvers.determinant import log_det_gradient
 from pymc_bsvm.solvers.kernel import solve_free
 
@@ -37,8 +37,9 @@ class EvidenceGradient(NamedTuple):
     """Symmetric matrix G of shape (s, s): ``d log p = sum_ij G_ij dK[rows_i, rows_j]``."""
     m: Array
     """Derivatives with respect to the prior mean of these rows, of shape (s,)."""
-    parameters: Array
-    """Derivatives with respect to the fields of the loss, in the order of `Loss.domains`."""
+    parameters: tuple[Parameter, ...]
+    """Derivatives with respect to the fields of the loss, in the order of `Loss.domains`: a number
+    for a field that all rows share, an array of one for each row, of shape (n,), for a vector."""
 
 
 def evidence_gradient(evidence: LaplaceEvidence) -> EvidenceGradient:
@@ -65,46 +66,46 @@ def evidence_gradient(evidence: LaplaceEvidence) -> EvidenceGradient:
     )
     if weight is None:
         weight = np.ones(y.size)
-    slopes = _Slopes.of(loss, y[rows], f[rows], evidence.ramp_width)
+    here = loss.take(rows)
+    slopes = _Slopes.of(here, y[rows], f[rows], evidence.ramp_width)
     weights = weight[rows]
+    of_det = 0.5 * V * (weights * slopes.curvature)[:, place]
     c = np.zeros(rows.size)
-    c[place] = 0.5 * V * (weights * slopes.curvature[0])[place]
-    of_parameters = np.array([-(weights @ value) for value in slopes.value])
-    of_parameters -= [0.5 * V @ (weights * slope)[place] for slope in slopes.curvature[1:]]
-    of_parameters -= weight.sum() * slopes.log_normalizer
+    c[place] = of_det[0]
+    by_row = -weight * _normalizer_slopes(loss, y.size)
+    by_row[:, rows] -= weights * slopes.value
+    by_row[:, curved] -= of_det[1:]
     u = np.zeros(rows.size)
     if c.any():
         inner = K[np.ix_(rows, rows)]
-        W = weights * loss.curvature(y[rows], f[rows])
+        W = weights * here.curvature(y[rows], f[rows])
         h = np.where(W > 0.0, 1.0 / np.where(W > 0.0, W, 1.0), np.inf)
         solver = solution.factor
         index = np.searchsorted(rows, solver.index)  # all of them, or the factor is of no use
         index = index if np.isin(solver.index, rows).all() else index[:0]
         u = c - solve_free(inner, h, inner @ c, index, solver.root_curvature, solver.cholesky)
-        moved = inner @ u
-        of_parameters += [moved @ (weights * slope) for slope in slopes.derivative]
+        by_row[:, rows] += (inner @ u) * weights * slopes.derivative
     a = a[rows]
     G = 0.5 * np.outer(a, a - u) - 0.5 * np.outer(u, a)
     G[np.ix_(place, place)] -= 0.5 * R
-    return EvidenceGradient(rows, G, a - u, of_parameters)
+    fields = zip(loss.fields.values(), by_row, strict=True)
+    parameters = tuple(slope if np.ndim(field) else float(slope.sum()) for field, slope in fields)
+    return EvidenceGradient(rows, G, a - u, parameters)
 
 
 class _Slopes(NamedTuple):
-    """Derivatives of a loss's formulas with respect to f and the fields."""
+    """Derivatives of a loss's formulas with respect to f and the fields, row by row."""
 
-    value: list[Array]
-    """Of the loss, for each field."""
-    derivative: list[Array]
+    value: Array
+    """Of the loss, for each field, of shape (k, n)."""
+    derivative: Array
     """Of its derivative, for each field."""
-    curvature: list[Array]
+    curvature: Array
     """Of the determinant's curvature, first for f, then for each field."""
-    log_normalizer: Array
 
     @classmethod
     def of(cls, loss: Loss, y: Array, f: Array, ramp_width: float) -> _Slopes:
-        fields = [getattr(loss, name) for name in loss.domains]
-        count = len(fields) + 1
-        latent, *symbols = jets.variables([f, *fields])
+        latent, *symbols = jets.variables([f, *loss.fields.values()])
         parameters = loss.complete(*symbols)
         stated = formulas(type(loss), jets)
         with np.errstate(all="ignore"):
@@ -112,19 +113,25 @@ class _Slopes(NamedTuple):
                 W = smooth_curvature(type(loss), jets)(y, latent, ramp_width, *parameters)
             else:
                 W = stated.curvature(y, latent, *parameters)
-            full = [
-                [slope + np.zeros(y.size) for slope in jets.slopes(x, count)]
-                for x in (
-                    stated.value(y, latent, *parameters),
-                    stated.derivative(y, latent, *parameters),
-                    W,
-                )
-            ]
-            log_normalizer = stated.log_normalizer(*parameters)  # type: ignore[misc]
-        value, derivative, curvature = full
-        return cls(
-            value[1:],
-            derivative[1:],
-            curvature,
-            np.array(jets.slopes(log_normalizer, count)[1:], dtype=float),
-        )
+            value = stated.value(y, latent, *parameters)
+            derivative = stated.derivative(y, latent, *parameters)
+        count = 1 + len(symbols)
+        value, derivative, W = (_rows(x, count, y.size) for x in (value, derivative, W))
+        return cls(value[1:], derivative[1:], W)
+
+
+def _normalizer_slopes(loss: Loss, n: int) -> Array:
+    """Return the derivatives of ``log Z_i`` with respect to the fields, of shape (k, n)."""
+    symbols = jets.variables(list(loss.fields.values()))
+    stated = formulas(type(loss), jets)
+    with np.errstate(all="ignore"):
+        log_z = stated.log_normalizer(*loss.complete(*symbols))  # type: ignore[misc]
+    return _rows(log_z, len(symbols), n)
+
+
+def _rows(x: Any, count: int, n: int) -> Array:
+    """Return the derivatives of x with respect to so many variables for each of n rows."""
+    rows = np.zeros((count, n))
+    for row, slope in zip(rows, jets.slopes(x, count), strict=True):
+        row += slope
+    return rows

@@ -48,7 +48,7 @@ class LaplaceEvidence:
     log_det: float
     """``log |I + W½ K W½|``; half of it enters the evidence."""
     log_normalizer: float
-    """Log normaliser of the likelihood of all observations, ``n log Z``."""
+    """Log normaliser of the likelihood of all observations, ``sum_i log Z_i``."""
     curvature: Curvature
     """Whether the curvature W in the determinant has ramps or steps."""
     ramp_width: float = field(repr=False)
@@ -91,7 +91,7 @@ def laplace_evidence(
     .. math::
 
         -\log p(y) \approx \sum_i \ell(y_i, f_i) + \tfrac12 a'Ka
-        + \tfrac12 \log\bigl|I + W^{1/2} K W^{1/2}\bigr| + n \log Z
+        + \tfrac12 \log\bigl|I + W^{1/2} K W^{1/2}\bigr| + \sum_i \log Z_i
 
     at the MAP estimate ``f = m + K a``. The determinant runs over the free support vectors only.
 
@@ -102,7 +102,8 @@ def laplace_evidence(
     y : array_like of shape (n,)
         Targets: real numbers for a regression loss, -1 and +1 for a classification loss.
     loss : Loss
-        A differentiable, normalised loss of `pymc_bsvm.losses`.
+        A differentiable, normalised loss of `pymc_bsvm.losses`. Each of its parameters is one
+        number, or a vector of one for each row.
     curvature : {"smooth", "exact"}
         The curvature W of sparse losses is a step function of f, so that the exact evidence jumps
         (by tenths of nats) as hyperparameters change, and its gradient does not see the jumps.
@@ -199,6 +200,7 @@ def _in_graph(
         check_kernel(np.asarray(K, dtype=float))
     if not hasattr(y, "owner"):
         loss.check_targets(y)
+        loss.check_rows(np.size(y))
     return evidence_terms(K, y, loss, m=m, ramp_width=ramp_width)
 
 
@@ -225,7 +227,7 @@ def _of_numbers(
         fit=float(times(weight, loss.value(y, solution.f)).sum()),
         penalty=0.5 * float(solution.a @ deviation),
         log_det=2.0 * float(np.log(np.diag(factor.cholesky)).sum()),
-        log_normalizer=(y.size if weight is None else weight.sum()) * loss.log_normalizer(),
+        log_normalizer=float(times(weight, np.broadcast_to(loss.log_normalizer(), y.shape)).sum()),
         curvature=curvature,
         ramp_width=ramp_width,
         solution=solution,

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import erfcx
 
 from pymc_bsvm.evidence.quadrature import NODES, WEIGHTS
-from pymc_bsvm.losses.base import Array
+from pymc_bsvm.losses.base import Array, Parameter
 
 __all__ = ["Piece", "log_one_minus_exp", "mills_ratio"]
 
@@ -33,29 +33,29 @@ class Piece:
 
     Parameters
     ----------
-    left, right : float
+    left, right : float or array
         The ends, in units of the target; ``right`` may be infinite.
-    value : float
+    value : float or array
         The loss at the left end, in nats.
-    slope_left, slope_right : float
+    slope_left, slope_right : float or array
         The derivatives at the two ends; those of neighbouring pieces must be the same floats where
         the loss is smooth.
-    value_right : float
+    value_right : float or array
         The loss at the right end.
     """
 
-    left: float
-    right: float
-    value: float
-    slope_left: float
-    slope_right: float
-    value_right: float
+    left: Parameter
+    right: Parameter
+    value: Parameter
+    slope_left: Parameter
+    slope_right: Parameter
+    value_right: Parameter
 
     @property
-    def curvature(self) -> float:
+    def curvature(self) -> Array:
         """The second derivative."""
-        rise = self.slope_right - self.slope_left
-        return rise / (self.right - self.left) if rise else 0.0
+        rise = np.asarray(self.slope_right - self.slope_left)
+        return np.where(rise != 0.0, rise / np.where(rise != 0.0, self.right - self.left, 1.0), 0.0)
 
     def log_integral(self, d: Array, variance: Array) -> Array:
         """Return the log of the integral of ``exp(-loss(r)) N(r; d, variance)`` over the piece.

@@ -188,7 +188,8 @@ def times(sample_weight: Array | None, x: Array) -> Array:
     """Return x, each row as many times as it counts; a row of weight zero counts for nothing."""
     if sample_weight is None:
         return x
-    return np.where(sample_weight > 0.0, sample_weight * x, 0.0)
+    counts = sample_weight > 0.0  # the others may be infinite: behind a wall
+    return np.multiply(sample_weight, x, out=np.zeros(x.shape), where=counts)
 
 
 def inverse_of(factor: Factor) -> Array:

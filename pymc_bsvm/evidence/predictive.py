@@ -15,7 +15,7 @@ from functools import singledispatch
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
 from pymc_bsvm._validation import Interval, check_finite
@@ -49,21 +49,22 @@ class _Predictive[L: Loss]:
         _check_loss(self.loss, self.task)
         check_finite("latent_mean", self.latent_mean, "Pass the means of the latent values.")
         _NONNEGATIVE.check("latent_variance", self.latent_variance)
-        arrays = (np.asarray(x, dtype=float) for x in (self.latent_mean, self.latent_variance))
+        arrays = [np.asarray(x, dtype=float) for x in (self.latent_mean, self.latent_variance)]
         try:
-            mean, variance = np.broadcast_arrays(*arrays)
+            shape = np.broadcast_shapes(*(x.shape for x in arrays))
         except ValueError:
             raise ValueError(
                 f"latent_mean and latent_variance have the shapes {np.shape(self.latent_mean)} and "
                 f"{np.shape(self.latent_variance)}, which do not fit together. "
                 "Pass one variance for each mean."
             ) from None
+        mean, variance = (np.broadcast_to(x, self.loss.shape_with(shape)) for x in arrays)
         object.__setattr__(self, "latent_mean", mean)
         object.__setattr__(self, "latent_variance", variance)
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Shape of the latent means and variances after broadcasting."""
+        """Shape of the latent means, variances and parameters after broadcasting."""
         return self.latent_mean.shape
 
 
@@ -82,7 +83,8 @@ class RegressionPredictive(_Predictive[RegressionLoss]):
         Variances of the latent values without the noise, in squared units of the target; not
         negative. Where it is zero, the target is the mean plus noise.
     loss : RegressionLoss
-        The negative log density of the noise.
+        The negative log density of the noise. Vectors of parameters belong to the last axis of the
+        latent values: one number for each predicted row.
 
     Raises
     ------
@@ -114,7 +116,7 @@ class RegressionPredictive(_Predictive[RegressionLoss]):
 
     def logpdf(self, t: ArrayLike) -> Array:
         """Return the log predictive density, in nats, at targets ``t``."""
-        return self._of_residual(convolution(self.loss).log_density, t, (-np.inf, -np.inf))
+        return self._of_residual(_log_density, t, (-np.inf, -np.inf))
 
     def pdf(self, t: ArrayLike) -> Array:
         """Return the predictive density at targets ``t``, per unit of the target."""
@@ -122,7 +124,7 @@ class RegressionPredictive(_Predictive[RegressionLoss]):
 
     def logcdf(self, t: ArrayLike) -> Array:
         """Return the log probability of a target of at most ``t``."""
-        return self._of_residual(self._log_below, t, (-np.inf, 0.0))
+        return self._of_residual(_log_below, t, (-np.inf, 0.0))
 
     def cdf(self, t: ArrayLike) -> Array:
         """Return the probability of a target of at most ``t``."""
@@ -130,7 +132,7 @@ class RegressionPredictive(_Predictive[RegressionLoss]):
 
     def logsf(self, t: ArrayLike) -> Array:
         """Return the log probability of a target above ``t``."""
-        return self._of_residual(self._log_above, t, (0.0, -np.inf))
+        return self._of_residual(_log_above, t, (0.0, -np.inf))
 
     def quantile(self, u: ArrayLike) -> Array:
         """Return the targets below which a share ``u`` of the distribution lies.
@@ -151,7 +153,7 @@ class RegressionPredictive(_Predictive[RegressionLoss]):
         t = np.where(u == 0.0, -np.inf, np.where(u == 1.0, np.inf, np.nan))
         inside = (u > 0.0) & (u < 1.0)
         if inside.any():
-            d = _solve_quantile(convolution(self.loss), u[inside], variance[inside])
+            d = _solve_quantile(self._noise(inside), u[inside], variance[inside])
             t[inside] = mean[inside] + d
         return t
 
@@ -178,16 +180,15 @@ class RegressionPredictive(_Predictive[RegressionLoss]):
         latent = self.latent_mean + np.sqrt(self.latent_variance) * rng.standard_normal(shape)
         return np.asarray(latent + draw_noise(self.loss, rng, shape))
 
-    def _log_below(self, d: Array, variance: Array) -> Array:
-        log_tail = convolution(self.loss).log_tail(d, variance)
-        return np.where(d < 0.0, log_tail, log_one_minus_exp(log_tail))
-
-    def _log_above(self, d: Array, variance: Array) -> Array:
-        log_tail = convolution(self.loss).log_tail(d, variance)
-        return np.where(d < 0.0, log_one_minus_exp(log_tail), log_tail)
+    def _noise(self, mask: NDArray[np.bool_]) -> Convolution:
+        """Return the convolution for the elements of a mask, whose last axis are the rows."""
+        return convolution(self.loss.spread(mask.shape).take(mask.ravel()))
 
     def _of_residual(
-        self, function: Callable[[Array, Array], Array], t: ArrayLike, ends: tuple[float, float]
+        self,
+        function: Callable[[Convolution, Array, Array], Array],
+        t: ArrayLike,
+        ends: tuple[float, float],
     ) -> Array:
         """Evaluate a function of residuals and variances; ``ends`` are its limits at -inf, inf."""
         d, variance = np.broadcast_arrays(
@@ -196,7 +197,7 @@ class RegressionPredictive(_Predictive[RegressionLoss]):
         result = np.where(d == -np.inf, ends[0], np.where(d == np.inf, ends[1], np.nan))
         finite = np.isfinite(d)
         if finite.any():
-            result[finite] = function(d[finite], variance[finite])
+            result[finite] = function(self._noise(finite), d[finite], variance[finite])
         return result
 
 
@@ -214,7 +215,8 @@ class ClassPredictive(_Predictive[ClassificationLoss]):
     latent_variance : array_like
         Variances of the latent values; not negative. Where it is zero, the latent value is known.
     loss : ClassificationLoss
-        A loss with a normaliser.
+        A loss with a normaliser. Vectors of parameters belong to the last axis of the latent
+        values: one number for each predicted row.
 
     Raises
     ------
@@ -235,7 +237,8 @@ class ClassPredictive(_Predictive[ClassificationLoss]):
         margin, variance = np.broadcast_arrays(
             np.asarray(y, dtype=float) * self.latent_mean, self.latent_variance
         )
-        log_smaller = log_average(self.loss, -np.abs(margin).ravel(), variance.ravel())
+        loss = self.loss.spread(margin.shape)
+        log_smaller = log_average(loss, -np.abs(margin).ravel(), variance.ravel())
         log_smaller = np.minimum(log_smaller, -math.log(2.0)).reshape(margin.shape)
         likely = np.where(margin > 0.0, log_one_minus_exp(log_smaller), log_smaller)
         return np.where(margin == 0.0, -math.log(2.0), likely)  # both labels alike: one half
@@ -298,12 +301,27 @@ def log_predictive_density(loss: Loss, y: ArrayLike, mean: ArrayLike, variance: 
 def draw_noise(loss: RegressionLoss, rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
     """Draw noise with density ``exp(-loss) / Z`` by solving for its quantiles."""
     u = np.maximum(rng.random(shape), _LEAST_UNIFORM).ravel()
-    return _solve_quantile(convolution(loss), u, np.zeros(u.shape)).reshape(shape)
+    noise = convolution(loss.spread(shape))
+    return _solve_quantile(noise, u, np.zeros(u.shape)).reshape(shape)
 
 
 @draw_noise.register
 def _(loss: NoiseLoss, rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
     return loss.quantile(np.maximum(rng.random(shape), _LEAST_UNIFORM))
+
+
+def _log_density(noise: Convolution, d: Array, variance: Array) -> Array:
+    return noise.log_density(d, variance)
+
+
+def _log_below(noise: Convolution, d: Array, variance: Array) -> Array:
+    log_tail = noise.log_tail(d, variance)
+    return np.where(d < 0.0, log_tail, log_one_minus_exp(log_tail))
+
+
+def _log_above(noise: Convolution, d: Array, variance: Array) -> Array:
+    log_tail = noise.log_tail(d, variance)
+    return np.where(d < 0.0, log_one_minus_exp(log_tail), log_tail)
 
 
 def _solve_quantile(noise: Convolution, u: Array, variance: Array) -> Array:
@@ -321,13 +339,14 @@ def _solve_quantile(noise: Convolution, u: Array, variance: Array) -> Array:
     active = np.arange(x.size)
     for _ in range(_MOST_STEPS):
         now, d, v = x[active], sign[active] * x[active], variance[active]
-        tail = noise.log_tail(d, v)
+        part = noise.take(active)
+        tail = part.log_tail(d, v)
         tail = np.where((d < 0.0) == lower[active], tail, log_one_minus_exp(tail))
         excess = tail - target[active]
         low[active] = np.where(excess < 0.0, now, low[active])
         high[active] = np.where(excess > 0.0, now, high[active])
         with np.errstate(all="ignore"):
-            following = now - excess * np.exp(tail - noise.log_density(d, v))
+            following = now - excess * np.exp(tail - part.log_density(d, v))
             middle = 0.5 * (low[active] + high[active])
         safe = (low[active] < following) & (following < high[active])
         safe &= np.isfinite(following)

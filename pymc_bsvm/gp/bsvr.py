@@ -66,11 +66,14 @@ class BSVR(LaplaceProcess):
             Inputs; a `pm.Data` container can be changed later.
         y : array_like or tensor of shape (n,)
             Targets.
-        C : float or variable
-            Slope of the loss, in nats per unit of y; C > 0.
-        epsilon : float or variable
+        C : float, array, variable or callable
+            Slope of the loss, in nats per unit of y; C > 0. Like the other two, it is a number for
+            all rows, a vector of one for each row, or a function that takes inputs of shape (n, d)
+            and returns either: ``C=lambda X: pt.exp(c - 0.1 * X[:, 0])``. Only a function is known
+            at new rows as well, which predictions of new targets need.
+        epsilon : float, array, variable or callable
             Half width of the tube, in units of y; epsilon > 0.
-        beta : float or variable, default 0.3
+        beta : float, array, variable or callable, default 0.3
             Share of the tube over which the loss bends; 0 < beta <= 1. The papers use 0.3 below
             2000 rows, 0.1 to 4000 and 0.05 beyond: fewer free support vectors, hence faster.
         curvature : {"smooth", "exact"}

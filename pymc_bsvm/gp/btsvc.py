@@ -63,9 +63,11 @@ class BTSVC(LaplaceProcess):
             Inputs; a `pm.Data` container can be changed later.
         y : array_like or tensor of shape (n,)
             Labels 0 and 1.
-        delta : float or variable, default 1
+        delta : float, array, variable or callable, default 1
             Half width of the link, in units of the latent function; delta > 0. It scales with the
-            amplitude of the covariance function: leave one of the two fixed.
+            amplitude of the covariance function: leave one of the two fixed. It is a number for all
+            rows, a vector of one for each row, or a function that takes inputs of shape (n, d) and
+            returns either, which predictions of new labels need if it varies.
         curvature : {"smooth", "exact"}
             See `Laplace.marginal_likelihood`.
         jitter : float, default 0

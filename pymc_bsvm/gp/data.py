@@ -80,7 +80,7 @@ def _scaled_columns(cov_func: Any) -> set[int]:
 
 
 def check_targets(y: Any, X: Any, loss: Loss) -> None:
-    """Raise unless the targets fit the inputs and the loss; labels are 0 and 1."""
+    """Raise unless targets and parameters fit the inputs and the loss; labels are 0 and 1."""
     if isinstance(y, np.ma.MaskedArray) and np.ma.is_masked(y):
         raise ValueError(
             f"y has {int(np.ma.count_masked(y))} masked values, which this model cannot impute. "
@@ -99,6 +99,8 @@ def check_targets(y: Any, X: Any, loss: Loss) -> None:
             f"y must have one dimension, but it has {y.ndim}. Pass one number for each row of X."
         )
     known, inputs = known_value(y), known_value(X)
+    if inputs is not None:
+        loss.check_rows(inputs.shape[0])
     if known is None:
         return
     if inputs is not None and known.shape[0] != inputs.shape[0]:

@@ -19,6 +19,7 @@ from pymc_bsvm._validation import check_labels
 from pymc_bsvm.evidence.laplace import Curvature, LaplaceEvidence, laplace_evidence
 from pymc_bsvm.gp.data import binary_labels_hint, known_value
 from pymc_bsvm.gp.prior import NOT_POINTWISE, Prior, differs, probe
+from pymc_bsvm.gp.row_loss import RowLoss
 from pymc_bsvm.losses import Loss
 from pymc_bsvm.losses.base import Array
 
@@ -36,6 +37,8 @@ class State:
     X: Array
     parameters: list[Array]
     """Of the prior, in the order of `Prior.parameters`."""
+    of_loss: list[Array]
+    """Of the loss, in the order of `RowLoss.parameters`."""
     evidence: LaplaceEvidence
 
 
@@ -46,33 +49,33 @@ class Evaluator:
     ----------
     prior : Prior
         Mean and covariance functions.
+    row_loss : RowLoss
+        The loss.
     X, y : tensor_like
         Training data; labels are 0 and 1.
-    loss : Loss
-        The loss, whose parameters may be variables.
     jitter : float
         Added to the diagonal of the training covariance.
     model : pymc.Model
         The model that a point belongs to. Random variables that are data there, after an
         intervention, have their values from it.
     parameters : sequence of TensorVariable, optional
-        What the prior depends on, in the place of ``prior.parameters``.
+        What the loss and the prior depend on, in the place of their ``parameters``.
     """
 
     def __init__(
         self,
         prior: Prior,
+        row_loss: RowLoss,
         X: Any,
         y: Any,
-        loss: Loss,
         jitter: float,
         model: Model,
         parameters: Any = None,
     ) -> None:
-        self._prior, self._loss_type, self._jitter = prior, type(loss), jitter
-        own = [pt.as_tensor_variable(getattr(loss, name)) for name in loss.domains]
-        parameters = prior.parameters if parameters is None else list(parameters)
-        variables = [pt.as_tensor_variable(X), pt.as_tensor_variable(y), *own, *parameters]
+        self._prior, self._row_loss, self._jitter = prior, row_loss, jitter
+        if parameters is None:
+            parameters = [*row_loss.parameters, *prior.parameters]
+        variables = [pt.as_tensor_variable(X), pt.as_tensor_variable(y), *parameters]
         self._model = model
         order = list(model.named_vars)
         self._random = sorted(
@@ -90,16 +93,19 @@ class Evaluator:
     ) -> State:
         """Return the model at a point."""
         X, y, *rest = self._values(*self._arguments(point))
-        k = len(self._loss_type.domains)
+        k = len(self._row_loss.parameters)
+        of_loss, parameters = rest[:k], rest[k:]
         if y.shape != X.shape[:1]:
             raise ValueError(
                 f"y has {y.shape[0]} values, but X has {X.shape[0]} rows. Set both data together."
             )
-        loss, parameters = self._loss_type(*(float(x) for x in rest[:k])), rest[k:]
+        loss = self._loss(X, of_loss)
+        loss.check_rows(X.shape[0])
         mean, K = self._training(X, *parameters)
         for i, j in probe(X.shape[0]):
             if differs(self._training(X[[i, j]], *parameters), (mean, K), (i, j), np):
                 raise ValueError(NOT_POINTWISE)
+            self._check_pointwise(X, of_loss, [i, j])
         if self._jitter:
             K = K + self._jitter * np.eye(K.shape[0])
         if loss.task == "classification":
@@ -107,7 +113,12 @@ class Evaluator:
             y = 2.0 * y - 1.0
         evidence = laplace_evidence(K, y, loss, curvature, m=mean, a0=a0, check_input=check_input)
         assert isinstance(evidence, LaplaceEvidence)
-        return State(X, parameters, evidence)
+        return State(X, parameters, of_loss, evidence)
+
+    def loss(self, state: State, X_new: Array) -> Loss:
+        """Return the loss of new rows."""
+        self._row_loss.check_new_rows()
+        return self._loss(X_new, state.of_loss)
 
     def moments(self, state: State, X_new: Array) -> tuple[Array, Array]:
         """Return mean and variance of the latent values at new rows, a block of rows at a time."""
@@ -127,6 +138,19 @@ class Evaluator:
         mean, cross, prior = self._full(X, X_new, *state.parameters)
         covariance = posterior.predict_covariance(cross, prior)
         return mean + posterior.predict_mean(cross), covariance
+
+    def _loss(self, X: Array, of_loss: list[Array]) -> Loss:
+        return self._row_loss.assemble(of_loss, self._of_inputs(X, *of_loss))
+
+    def _check_pointwise(self, X: Array, of_loss: list[Array], pair: list[int]) -> None:
+        """Raise unless functions of the inputs are at two rows alone what they are among all."""
+        alone, among = self._of_inputs(X[pair], *of_loss), self._of_inputs(X, *of_loss)
+        for name, one, all_rows in zip(self._row_loss.functions, alone, among, strict=True):
+            if not np.allclose(one, all_rows[pair] if all_rows.ndim else all_rows, rtol=1e-5):
+                raise ValueError(
+                    f"{name} of two rows depends on other rows of X, so that it cannot predict. "
+                    "Scale or transform X before the model, not inside the function."
+                )
 
     def _arguments(self, point: Mapping[str, Any] | None) -> list[Any]:
         values = {} if point is None else dict(point)
@@ -154,6 +178,12 @@ class Evaluator:
     def _symbols(self) -> tuple[Any, Any, list[Any]]:
         X, X_new = pt.dmatrix("X"), pt.dmatrix("X_new")
         return X, X_new, [x.type() for x in self._prior.parameters]
+
+    @cached_property
+    def _of_inputs(self) -> Any:
+        X, _, _ = self._symbols
+        of_loss = [x.type() for x in self._row_loss.parameters]
+        return _compile([X, *of_loss], self._row_loss.of_inputs(X, of_loss))
 
     @cached_property
     def _training(self) -> Any:

@@ -65,7 +65,9 @@ class Laplace(LaplaceProcess):
             Targets; for classification the labels 0 and 1.
         loss : Loss
             A loss of `pymc_bsvm.losses`, whose parameters may be variables of the model, such as
-            ``losses.SILF(C=C, epsilon=epsilon, beta=0.3)``.
+            ``losses.SILF(C=C, epsilon=epsilon, beta=0.3)``. A parameter may be one for all rows, a
+            vector of one for each row, or a function that takes inputs of shape (n, d) and returns
+            either. Only a function is known at new rows as well.
         curvature : {"smooth", "exact"}
             The exact evidence of a sparse loss jumps whenever a row enters or leaves the free set,
             by tenths of nats; its gradient does not see the jumps. An optimiser stops at them with

@@ -17,6 +17,7 @@ from pymc_bsvm import losses, symbolic
 from pymc_bsvm.distributions.checked import guard
 from pymc_bsvm.evidence.expression import EvidenceTerms, evidence_terms
 from pymc_bsvm.gp.prior import NOT_POINTWISE, Prior, differs, probe
+from pymc_bsvm.gp.row_loss import RowLoss
 from pymc_bsvm.losses import Loss, NoiseLoss, noise_formulas
 
 __all__ = ["LaplaceGP", "LaplaceGPRV", "Specification"]
@@ -27,21 +28,16 @@ class Specification:
     """What a Laplace model is made of, beside the variables that enter it."""
 
     prior: Prior
-    loss_type: type[Loss]
+    row_loss: RowLoss
     ramp_width: float
     jitter: float
     label: str
     """Name of the model in printed summaries."""
 
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The loss's own parameters."""
-        return tuple(self.loss_type.domains)
-
-    def split(self, variables: Any) -> tuple[Loss, list[Any]]:
-        """Return the loss and the prior's parameters from the variables of the model."""
-        k = len(self.names)
-        return self.loss_type(*variables[:k]), list(variables[k:])
+    def split(self, X: Any, variables: Any) -> tuple[Loss, list[Any]]:
+        """Return the loss of the rows of X and the prior's parameters, from a model's variables."""
+        k = len(self.row_loss.parameters)
+        return self.row_loss.at(X, variables[:k]), list(variables[k:])
 
     def moments(self, X: Any, parameters: Any) -> tuple[Any, Any]:
         """Return the prior mean and covariance of the rows of X, with the jitter."""
@@ -50,7 +46,7 @@ class Specification:
 
     def evidence(self, y: Any, X: Any, variables: Any) -> EvidenceTerms:
         """Return the evidence of targets y (labels are 0 and 1)."""
-        loss, parameters = self.split(variables)
+        loss, parameters = self.split(X, variables)
         mean, K = self.moments(X, parameters)
         for i, j in probe(X.shape[0]):
             alone = self.moments(pt.stack([X[i], X[j]]), parameters)
@@ -90,7 +86,7 @@ class LaplaceGPRV(SymbolicRandomVariable):
         """Build the random variable."""
         inputs = [pt.as_tensor(x) for x in (X, *variables)]
         rng, size = normalize_rng_param(rng), normalize_size_param(size)
-        loss, parameters = specification.split(inputs[1:])
+        loss, parameters = specification.split(inputs[0], inputs[1:])
         mean, K = specification.moments(inputs[0], parameters)
         batch = None if rv_size_is_none(size) else size
         # by singular values, because a singular covariance has no Cholesky factor
@@ -128,15 +124,15 @@ def _log_evidence(op: LaplaceGPRV, values: Any, *inputs: Any, **_: Any) -> Any:
     _, _, X, *variables = inputs
     specification = op.specification
     result = specification.evidence(value, X, variables).log_evidence
-    if specification.loss_type.task == "classification":
+    loss = specification.split(X, variables)[0]
+    if loss.task == "classification":
         result = pt.where((pt.eq(value, 0) | pt.eq(value, 1)).all(), result, -pt.inf)
-    domains = specification.loss_type.domains
-    return guard(result, domains, *variables[: len(domains)]) if domains else result
+    return guard(result, loss.domains, *loss.fields.values()) if loss.domains else result
 
 
 @_support_point.register(LaplaceGPRV)
 def _prior_mean(op: LaplaceGPRV, rv: Any, rng: Any, size: Any, X: Any, *variables: Any) -> Any:
-    loss, parameters = op.specification.split(variables)
+    loss, parameters = op.specification.split(X, variables)
     mean, _ = op.specification.moments(X, parameters)
     point = mean if loss.task == "regression" else (mean > 0.0).astype("int64")
     return point if rv_size_is_none(size) else pt.full(pt.concatenate([size, point.shape]), point)

@@ -9,7 +9,7 @@ from pytensor.graph.basic import Constant
 from pytensor.graph.fg import FrozenFunctionGraph
 from pytensor.graph.traversal import toposort
 
-__all__ = ["NOT_POINTWISE", "Prior", "differs", "probe"]
+__all__ = ["NOT_POINTWISE", "Prior", "differs", "frontier", "probe"]
 
 NOT_POINTWISE = (
     "The mean or the covariance function of two rows depends on other rows of X, so that it cannot "
@@ -60,7 +60,7 @@ class Prior:
             cross_func(X_new, diag=True),
         ]
         outputs = [pt.as_tensor_variable(x).astype("float64") for x in outputs]
-        self.parameters = _frontier([X, X_new], outputs)
+        self.parameters = frontier([X, X_new], outputs)
         """What the functions depend on beside the inputs: expressions of model variables."""
         self._graph = FrozenFunctionGraph.from_io([X, X_new, *self.parameters], outputs)
 
@@ -78,7 +78,7 @@ class Prior:
         return list(self._graph.bind([X, X_new, *parameters]))
 
 
-def _frontier(inputs: list[Any], outputs: list[Any]) -> list[Any]:
+def frontier(inputs: list[Any], outputs: list[Any]) -> list[Any]:
     """Return the variables next to the graph from the inputs to the outputs, without constants."""
     dependent = set(inputs)
     frontier: dict[Any, None] = {}

@@ -25,9 +25,10 @@ from pymc_bsvm.gp.data import as_inputs, check_columns, check_targets
 from pymc_bsvm.gp.evaluator import Evaluator, State
 from pymc_bsvm.gp.marginal import LaplaceGP, Specification
 from pymc_bsvm.gp.prior import Prior
+from pymc_bsvm.gp.row_loss import RowLoss
 from pymc_bsvm.gp.support_vectors import SupportVectors
 from pymc_bsvm.losses import Loss
-from pymc_bsvm.losses.base import Array
+from pymc_bsvm.losses.base import Array, Parameter
 from pymc_bsvm.solvers import DualSolveError
 
 __all__ = ["LaplaceProcess"]
@@ -68,7 +69,7 @@ class LaplaceProcess(Base):
         check_loss(loss, curvature)
         inputs = as_inputs("X", X, getattr(self.cov_func, "input_dim", None))
         check_columns(inputs, self.cov_func)
-        check_targets(y, inputs, loss)
+        check_targets(y, inputs, loss.at(inputs))
         jitter = as_parameter("jitter", jitter, _NONNEGATIVE)
         refused = {"observed", "shape", "size", "total_size"} & set(kwargs)
         if refused:
@@ -78,7 +79,7 @@ class LaplaceProcess(Base):
             )
         specification = Specification(
             prior=self._prior(inputs),
-            loss_type=type(loss),
+            row_loss=RowLoss(loss, inputs.type.shape[1]),
             ramp_width=width_of(loss, curvature, None),
             jitter=jitter,
             label=type(self).__name__,
@@ -87,8 +88,7 @@ class LaplaceProcess(Base):
         self.X, self.y, self.loss = inputs, y, loss
         self.curvature, self.jitter, self.name = curvature, jitter, name
         self._evaluators: dict[int, tuple[Model, Evaluator]] = {}
-        own = [getattr(loss, parameter) for parameter in loss.domains]
-        variables = [*own, *specification.prior.parameters]
+        variables = [*specification.row_loss.parameters, *specification.prior.parameters]
         observed = y if loss.task == "regression" else _as_labels(y)
         return LaplaceGP(
             name, [inputs, *variables], specification=specification, observed=observed, **kwargs
@@ -129,7 +129,7 @@ class LaplaceProcess(Base):
             The variable, of shape (n_new,).
         """
         on = self._given(given)
-        X, loss, new = on.X, on.loss, as_inputs("Xnew", Xnew)
+        X, loss, new = on.X, on.loss.at(on.X), as_inputs("Xnew", Xnew)
         prior = self._prior(X, on.process)
         mean, K = prior.training(X, prior.parameters)
         if on.jitter:
@@ -175,7 +175,8 @@ class LaplaceProcess(Base):
         diag : bool, default False
             Return variances instead of the covariance matrix.
         pred_noise : bool, default False
-            Add the variance of the noise; regression only.
+            Add the variance of the noise; regression only. A parameter that varies by row must be
+            a function of the inputs, so that it is known at the new rows.
         given : mapping, optional
             As for `conditional`.
         jitter : float, default 0
@@ -192,10 +193,10 @@ class LaplaceProcess(Base):
         """
         jitter = as_parameter("jitter", jitter, _NONNEGATIVE)
         state, evaluator = self._state(point, given, model)
-        loss = state.evidence.posterior.loss
         new = _as_numbers(Xnew, state.X.shape[1])
-        noise = 0.0
+        noise: Parameter = 0.0
         if pred_noise:
+            loss = evaluator.loss(state, new)
             if not isinstance(loss, losses.RegressionLoss):
                 raise ValueError(
                     f"Labels have no noise variance, but pred_noise is {pred_noise!r}. "
@@ -228,8 +229,8 @@ class LaplaceProcess(Base):
             Densities, distribution functions, quantiles and draws; or probabilities of labels.
         """
         state, evaluator = self._state(point, given, model)
-        moments = evaluator.moments(state, _as_numbers(Xnew, state.X.shape[1]))
-        return predictive(state.evidence.posterior.loss, *moments)
+        new = _as_numbers(Xnew, state.X.shape[1])
+        return predictive(evaluator.loss(state, new), *evaluator.moments(state, new))
 
     def predict_proba(
         self,
@@ -410,7 +411,7 @@ class LaplaceProcess(Base):
             )
         check_loss(loss, "smooth")
         X = as_inputs("X", given["X"], getattr(training.cov_func, "input_dim", None))
-        check_targets(given["y"], X, loss)
+        check_targets(given["y"], X, loss.at(X))
         source = self if hasattr(self, "_loss") else training
         curvature: Curvature = getattr(source, "curvature", "smooth")
         return Given(X, given["y"], loss, training, getattr(source, "jitter", 0.0), curvature)
@@ -437,7 +438,8 @@ class LaplaceProcess(Base):
         if given is None and id(model) in self._evaluators:
             return self._evaluators[id(model)][1], on.curvature
         prior = self._prior(on.X, on.process)
-        evaluator = Evaluator(prior, on.X, on.y, on.loss, on.jitter, model)
+        row_loss = RowLoss(on.loss, on.X.type.shape[1])
+        evaluator = Evaluator(prior, row_loss, on.X, on.y, on.jitter, model)
         if given is None:
             self._evaluators[id(model)] = (model, evaluator)
         return evaluator, on.curvature

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from pymc_bsvm.evidence.laplace import LaplaceEvidence
 from pymc_bsvm.losses import RegressionLoss
-from pymc_bsvm.losses.base import Array
+from pymc_bsvm.losses.base import Array, Parameter
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -30,8 +30,9 @@ class SupportVectors:
     """Whether the loss is curved at the row; the others are bound: their pull is at its limit."""
     n: int
     """Number of training rows."""
-    noise_variance: float | None
-    """Variance of the noise, (2.33) of [Chu03]_, in squared units of y; None for labels."""
+    noise_variance: Parameter | None
+    """Variance of the noise, (2.33) of [Chu03]_, in squared units of y; None for labels. It is an
+    array of shape (n,) where parameters of the loss vary by row."""
     effective_parameters: float
     """Number of parameters that the data determine."""
     gap: float

@@ -272,7 +272,7 @@ def annealed_evidence(
             runs.append(anneal(path, steps, particles, rng, lambda: bar.advance(task)))
     log_weights = np.array([run.log_weights for run in runs])
     white = np.concatenate([run.white for run in runs])
-    constant = start.log_normalizer - y.size * loss.log_normalizer()
+    constant = start.log_normalizer - np.broadcast_to(loss.log_normalizer(), y.shape).sum()
     return AnnealedEvidence(
         *_estimate(log_weights, constant),
         f=m + prior.root_times(start.coordinates(white)),
@@ -335,6 +335,7 @@ def _arguments(
                 f"{value.shape}. Pass one number for each row of K."
             )
     loss.check_targets(y)
+    loss.check_rows(y.size)
     check_finite("m", m, "Pass a finite prior mean.")
     check_kernel(np.ascontiguousarray(K))
     return K, y, m

@@ -205,6 +205,7 @@ class _Process:
     """The latent values of a Laplace variable in the graph of a model."""
 
     specification: Any
+    variables: list[Any]
     loss: losses.Loss
     X: Any
     parameters: list[Any]
@@ -219,14 +220,14 @@ class _Process:
         """Add the latent values that a node of an observed variable integrates out."""
         rv, dims = node.inputs[0], node.op.dims
         specification, (_, _, X, *variables) = rv.owner.op.specification, rv.owner.inputs
-        loss, parameters = specification.split(variables)
+        loss, parameters = specification.split(X, variables)
         mean, K = specification.moments(X, parameters)
         factor = cholesky(_stabilize(K, jitter))
         name = f"f_{node.op.name}"
         n = X.type.shape[0] or X.shape[0]
         rotated = _free(pm.Normal.dist(0.0, 1.0, shape=(n,)), f"{name}_rotated_", *dims)
         f = model_deterministic(mean + factor @ rotated, name, *dims)
-        return cls(specification, loss, X, parameters, jitter, factor, rotated, f)
+        return cls(specification, variables, loss, X, parameters, jitter, factor, rotated, f)
 
     def targets(self, name: str, X_new: Any) -> Any:
         """Return targets at new inputs, on top of the latent values there."""
@@ -236,7 +237,9 @@ class _Process:
         half = solve_triangular(self.factor, cross, lower=True)
         mu, cov = mean + half.T @ self.rotated, _stabilize(K, self.jitter) - half.T @ half
         f = _free(pm.MvNormal.dist(mu=mu, cov=cov, method="svd"), f"f_{name}")
-        return _free(likelihood(self.loss, f), name)
+        self.specification.row_loss.check_new_rows()
+        loss, _ = self.specification.split(X_new, self.variables)
+        return _free(likelihood(loss, f), name)
 
 
 def _free(rv: Any, name: str, *dims: str) -> Any:

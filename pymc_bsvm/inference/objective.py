@@ -34,16 +34,15 @@ class Marginal:
 
     def loss_variables(self) -> dict[str, Any]:
         """Return the variables that are parameters of the loss, by their names there."""
-        names = self.rv.owner.op.specification.names
+        names = self.rv.owner.op.specification.row_loss.given
         return dict(zip(names, self.rv.owner.inputs[3:], strict=False))
 
     def evaluator(self, model: Model) -> Evaluator:
         """Return the functions that predictions at a point need."""
         op, (_, _, X, *variables) = self.rv.owner.op, self.rv.owner.inputs
-        specification = op.specification
-        loss, parameters = specification.split(variables)
+        prior, row_loss = op.specification.prior, op.specification.row_loss
         y = model.rvs_to_values[self.rv]
-        return Evaluator(specification.prior, X, y, loss, specification.jitter, model, parameters)
+        return Evaluator(prior, row_loss, X, y, op.specification.jitter, model, variables)
 
 
 def marginals_of(model: Model, name: str | None = None) -> list[Marginal]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from pymc_bsvm.inference.propagation import SiteGaussian
 from pymc_bsvm.losses import Loss, Trigonometric
-from pymc_bsvm.losses.base import Array
+from pymc_bsvm.losses.base import Array, Parameter
 
 __all__ = ["Path", "Run", "anneal"]
 
@@ -21,13 +21,13 @@ _MOST_SHRINKS = 200  # of a slice: 2^-200 of a turn is none at all
 
 
 @singledispatch
-def _wall(loss: Loss) -> float:
+def _wall(loss: Loss) -> Parameter:
     """Return the margin at which the likelihood becomes zero; -inf for most losses."""
     return -math.inf
 
 
 @_wall.register
-def _(loss: Trigonometric) -> float:
+def _(loss: Trigonometric) -> Parameter:
     return -loss.delta
 
 
@@ -47,10 +47,10 @@ class Path:
     def _energy(self, f: Array, t: float) -> Array:
         """Return the losses; short of the posterior they go on linearly before a wall."""
         wall = _wall(self.loss)
-        if t == 1.0 or wall == -math.inf:
+        if t == 1.0 or np.all(wall == -math.inf):
             return np.asarray(self.loss.value(self.y, f).sum(axis=1))
         margin, floor = self.y * f, t * wall
-        slope = float(self.loss.derivative(1.0, floor))
+        slope = self.loss.derivative(1.0, floor)
         value = self.loss.value(1.0, np.maximum(margin, floor))
         return np.asarray((value + slope * np.minimum(margin - floor, 0.0)).sum(axis=1))
 

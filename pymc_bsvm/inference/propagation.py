@@ -108,7 +108,7 @@ def _sites(
     variance = base.variance[rows]
     left = np.maximum(1.0 / variance - base.precision[rows], _LEAST_SHARE / variance)
     centre = (base.mean[rows] / variance - base.shift[rows]) / left
-    mean, variance = tilted_moments(loss, y[rows], m[rows] + centre, 1.0 / left)
+    mean, variance = tilted_moments(loss.take(rows), y[rows], m[rows] + centre, 1.0 / left)
     precision, shift = np.zeros(y.size), np.zeros(y.size)
     matched = np.maximum(1.0 / variance - left, 0.0)
     precision[rows] = matched
@@ -128,7 +128,7 @@ def tilted_moments(loss: Loss, y: Array, mean: Array, variance: Array) -> tuple[
         half = 0.5 * (right - left)
         grid = (left + half)[:, None] + half[:, None] * _NODES
         log_density = -0.5 * ((grid - mean[:, None]) / sd[:, None]) ** 2
-        log_density -= loss.value(y[:, None], grid)
+        log_density -= loss.value(y, grid.T).T
         share = np.exp(log_density - log_density.max(axis=1, keepdims=True))
         if zoom < _ZOOMS - 1:
             inside = share > math.exp(-_DEEP)

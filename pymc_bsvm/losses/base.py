@@ -12,28 +12,27 @@ from __future__ import annotations
 
 import functools
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
+from collections.abc import Callable
 from typing import Any, ClassVar, Literal, NamedTuple, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from pymc_bsvm._validation import Interval, as_parameter, check_finite, check_labels, positive
+from pymc_bsvm._validation import as_parameter, check_finite, check_labels, positive
 from pymc_bsvm.losses import numpy_language
+from pymc_bsvm.losses.parametrized import Array, Parameter, Parametrized
 
 __all__ = [
     "Array",
     "ClassificationLoss",
     "Formulas",
     "Loss",
+    "Parameter",
     "RegressionLoss",
     "Sets",
     "formulas",
     "smooth_curvature",
 ]
-
-type Array = NDArray[np.float64]
 
 
 class Formulas(NamedTuple):
@@ -61,34 +60,23 @@ class Sets(NamedTuple):
     bound: NDArray[np.bool_]
 
 
-class Loss(ABC):
+class Loss(Parametrized, ABC):
     """A convex loss of one observation ``y`` and one latent value ``f``.
 
     Subclasses are frozen dataclasses whose fields are the keys of `domains`. All methods are
     vectorised: arguments broadcast against each other and results are float64 arrays.
+
+    The likelihood is a product over rows, so that each row may have parameters of its own. Vectors
+    of parameters broadcast against the last axis of the arguments.
     """
 
     task: ClassVar[Literal["regression", "classification"]]
     differentiable: ClassVar[bool] = True
     """Whether the loss has a derivative everywhere; if not, it is piecewise linear."""
-    domains: ClassVar[Mapping[str, Interval]] = MappingProxyType({})
-    """The parameters and their domains."""
 
     ramp_width: ClassVar[float] = 0.0
     """Half width of the ramps of the smooth curvature, in the loss's own units; zero if the
     curvature has no steps. ``benchmarks/ramp.md`` has the measurements behind the values."""
-
-    def __post_init__(self) -> None:
-        """Check the parameters and store them as floats; symbols are left to the model."""
-        for name, domain in self.domains.items():
-            value = getattr(self, name)
-            if not _is_symbolic(value):
-                object.__setattr__(self, name, as_parameter(name, value, domain))
-            elif value.type.ndim != 0:
-                raise TypeError(
-                    f"{name} must be a scalar, but the variable has {value.type.ndim} dimensions. "
-                    "Pass one of its elements: all rows share the loss."
-                )
 
     @staticmethod
     @abstractmethod
@@ -140,14 +128,22 @@ class Loss(ABC):
         return len(cls.complete(*cls.domains))
 
     @property
-    def parameters(self) -> tuple[float, ...]:
+    def parameters(self) -> tuple[Parameter, ...]:
         """The parameters in the order in which the formulas take them."""
-        return self.complete(*(getattr(self, name) for name in self.domains))
+        if self.functions:
+            raise TypeError(
+                f"{self.functions[0]} of {type(self).__name__} is a function of the inputs, which "
+                "are not known here. Pass loss.at(X), or use the loss in a GP model."
+            )
+        return self.complete(*self.fields.values())
 
-    @property
-    def symbolic(self) -> bool:
-        """Whether a parameter is a model variable rather than a number."""
-        return any(_is_symbolic(getattr(self, name)) for name in self.domains)
+    def by_row(self, n: int) -> Array:
+        """Return the parameters of the formulas for each of n rows, of shape (k, n)."""
+        self.check_rows(n)
+        rows = np.empty((self.n_parameters(), n))
+        for k, parameter in enumerate(self.parameters):
+            rows[k] = parameter
+        return rows
 
     @property
     def normalized(self) -> bool:
@@ -169,6 +165,7 @@ class Loss(ABC):
     def smooth_curvature(self, y: ArrayLike, f: ArrayLike, width: float | None = None) -> Array:
         """Return the curvature with its steps widened to ramps; `ramp_width` unless told."""
         width = self.ramp_width if width is None else width
+        self.shape_with(np.shape(y), np.shape(f))
         return np.asarray(
             smooth_curvature(type(self))(np.asarray(y, dtype=float), f, width, *self.parameters)
         )
@@ -180,11 +177,12 @@ class Loss(ABC):
     def dual_domain(self, y: ArrayLike) -> tuple[Array, Array]:
         """Return the least and the greatest dual value for each target."""
         y = np.asarray(y, dtype=float)
+        shape = self.shape_with(y.shape)
         lower, upper = formulas(type(self)).dual_domain(y, *self.parameters)
-        return np.broadcast_to(lower, y.shape), np.broadcast_to(upper, y.shape)
+        return np.broadcast_to(lower, shape), np.broadcast_to(upper, shape)
 
-    def log_normalizer(self) -> float:
-        """Return ``log Z`` of the density ``exp(-l(y, f)) / Z`` of y.
+    def log_normalizer(self) -> Parameter:
+        """Return ``log Z`` of the density ``exp(-l(y, f)) / Z`` of y: a float, or one by row.
 
         Raises
         ------
@@ -198,7 +196,7 @@ class Loss(ABC):
                 f"{type(self).__name__} is not a negative log likelihood: its normaliser depends "
                 "on f. Use Trigonometric, Logistic or Probit where probabilities are needed."
             )
-        return float(log_normalizer(*self.parameters))
+        return self._of_parameters(log_normalizer)
 
     @final
     def envelope(self, h: float) -> Loss:
@@ -252,9 +250,15 @@ class Loss(ABC):
     def _evaluate(self, name: str, y: ArrayLike, x: ArrayLike) -> Array:
         """Evaluate one formula on float64 arrays; an infinite result is an answer here."""
         y, x = np.asarray(y, dtype=float), np.asarray(x, dtype=float)
+        shape = self.shape_with(y.shape, x.shape)
         with np.errstate(over="ignore", divide="ignore"):
             result = getattr(formulas(type(self)), name)(y, x, *self.parameters)
-        return np.broadcast_to(result, np.broadcast_shapes(y.shape, x.shape)) + 0.0
+        return np.broadcast_to(result, shape) + 0.0
+
+    def _of_parameters(self, formula: Callable[..., Any]) -> Parameter:
+        """Evaluate a formula of the parameters alone: a float, or an array of shape (n,)."""
+        value, n = formula(*self.parameters), self.n_rows
+        return float(value) if n is None else np.broadcast_to(value, (n,)) + 0.0
 
 
 class RegressionLoss(Loss):
@@ -263,8 +267,8 @@ class RegressionLoss(Loss):
     task = "regression"
 
     @abstractmethod
-    def variance(self) -> float:
-        """Return the variance of the noise whose density is ``exp(-l) / Z``."""
+    def variance(self) -> Parameter:
+        """Return the variance of the noise with density ``exp(-l) / Z``: a float, or one by row."""
 
     def check_targets(self, y: ArrayLike) -> None:
         """Raise ``ValueError`` unless all targets are finite."""
@@ -279,11 +283,6 @@ class ClassificationLoss(Loss):
     def check_targets(self, y: ArrayLike) -> None:
         """Raise ``ValueError`` unless all labels are -1 or +1."""
         check_labels("y", y, (-1, 1), _signed_labels_hint)
-
-
-def _is_symbolic(value: Any) -> bool:
-    """Return whether a value is a variable of a PyTensor graph; this layer does not import it."""
-    return hasattr(value, "owner") and hasattr(value, "type")
 
 
 def _signed_labels_hint(seen: NDArray[Any]) -> str:

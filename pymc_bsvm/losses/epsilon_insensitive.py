@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from pymc_bsvm._validation import positive
-from pymc_bsvm.losses.base import Formulas
+from pymc_bsvm.losses.base import Formulas, Parameter
 from pymc_bsvm.losses.noise import NoiseFormulas, NoiseLoss
 from pymc_bsvm.losses.silf import SILF
 
@@ -87,9 +87,9 @@ class EpsilonInsensitive(NoiseLoss):
 
     Parameters
     ----------
-    C : float
+    C : float or array of one by row
         Slope of the linear part, in nats per unit of the target; positive.
-    epsilon : float
+    epsilon : float or array of one by row
         Half width of the tube, in units of the target; positive.
 
     References
@@ -97,8 +97,8 @@ class EpsilonInsensitive(NoiseLoss):
     [Chu03]_, (2.27); [GGHB02]_, (29) for the variance.
     """
 
-    C: float
-    epsilon: float
+    C: Parameter
+    epsilon: Parameter
 
     differentiable = False
     domains = MappingProxyType({"C": positive, "epsilon": positive})

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from pymc_bsvm._validation import positive
-from pymc_bsvm.losses.base import Formulas
+from pymc_bsvm.losses.base import Formulas, Parameter
 from pymc_bsvm.losses.gaussian_tail import make_erfcx
 from pymc_bsvm.losses.noise import NoiseFormulas, NoiseLoss
 
@@ -23,7 +23,7 @@ class Gaussian(NoiseLoss):
 
     Parameters
     ----------
-    sigma : float
+    sigma : float or array of one by row
         Standard deviation of the noise, in units of the target; positive.
 
     References
@@ -31,7 +31,7 @@ class Gaussian(NoiseLoss):
     [RW06]_, chapter 2.
     """
 
-    sigma: float
+    sigma: Parameter
 
     domains = MappingProxyType({"sigma": positive})
 

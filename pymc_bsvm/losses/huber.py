@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from pymc_bsvm._validation import positive
+from pymc_bsvm.losses.base import Parameter
 from pymc_bsvm.losses.noise import NoiseLoss
 from pymc_bsvm.losses.silf import (
     SILF,
@@ -29,9 +30,9 @@ class Huber(NoiseLoss):
 
     Parameters
     ----------
-    C : float
+    C : float or array of one by row
         Slope of the linear part, in nats per unit of the target; positive.
-    epsilon : float
+    epsilon : float or array of one by row
         Half of the residual at which the loss turns linear; positive.
 
     References
@@ -39,8 +40,8 @@ class Huber(NoiseLoss):
     [Chu03]_, (2.26).
     """
 
-    C: float
-    epsilon: float
+    C: Parameter
+    epsilon: Parameter
 
     domains = MappingProxyType({"C": positive, "epsilon": positive})
     ramp_width = SILF_RAMP_WIDTH

@@ -7,6 +7,7 @@ from types import MappingProxyType
 from typing import Any
 
 from pymc_bsvm._validation import positive
+from pymc_bsvm.losses.base import Parameter
 from pymc_bsvm.losses.epsilon_insensitive import (
     insensitive_envelope,
     insensitive_formulas,
@@ -25,7 +26,7 @@ class Laplace(NoiseLoss):
 
     Parameters
     ----------
-    C : float
+    C : float or array of one by row
         Slope, in nats per unit of the target (the inverse scale of the noise); positive.
 
     References
@@ -33,7 +34,7 @@ class Laplace(NoiseLoss):
     [Chu03]_, (2.24).
     """
 
-    C: float
+    C: Parameter
 
     differentiable = False
     domains = MappingProxyType({"C": positive})

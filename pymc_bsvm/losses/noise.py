@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pymc_bsvm.losses import numpy_language
-from pymc_bsvm.losses.base import Array, RegressionLoss
+from pymc_bsvm.losses.base import Array, Parameter, RegressionLoss
 
 __all__ = ["NoiseFormulas", "NoiseLoss", "noise_formulas"]
 
@@ -35,13 +35,14 @@ class NoiseLoss(RegressionLoss):
     def noise(xp: Any) -> NoiseFormulas:
         """State the noise in the array language ``xp``."""
 
-    def variance(self) -> float:
-        """Return the variance of the noise."""
-        return float(noise_formulas(type(self)).variance(*self.parameters))
+    def variance(self) -> Parameter:
+        """Return the variance of the noise: a float, or one by row."""
+        return self._of_parameters(noise_formulas(type(self)).variance)
 
     def log_cdf(self, r: ArrayLike) -> Array:
         """Return the log probability that the noise is at most ``r``."""
         r = np.asarray(r, dtype=float)
+        self.shape_with(r.shape)
         return np.asarray(noise_formulas(type(self)).log_cdf(r, *self.parameters))
 
     def cdf(self, r: ArrayLike) -> Array:
@@ -54,6 +55,7 @@ class NoiseLoss(RegressionLoss):
         Uniform ``u`` give exact draws of the noise (appendix F of [Chu03]_).
         """
         u = np.asarray(u, dtype=float)
+        self.shape_with(u.shape)
         with np.errstate(divide="ignore"):
             inside = np.asarray(noise_formulas(type(self)).quantile(u, *self.parameters))
         return np.where((u >= 0) & (u <= 1), inside, np.nan)

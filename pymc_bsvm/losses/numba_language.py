@@ -17,6 +17,7 @@ __all__ = [
     "erfc",
     "exp",
     "function",
+    "inlined",
     "log",
     "log1p",
     "maximum",
@@ -30,6 +31,7 @@ __all__ = [
 
 # fastmath is off by name: a caller that allows it would otherwise pass it on
 function = numba.njit(error_model="numpy", fastmath=False, nogil=True)
+inlined = numba.njit(error_model="numpy", fastmath=False, nogil=True, inline="always")
 
 
 @function

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pymc_bsvm._validation import Interval, positive
-from pymc_bsvm.losses.base import Array, Formulas
+from pymc_bsvm.losses.base import Array, Formulas, Parameter
 from pymc_bsvm.losses.gaussian_tail import make_erfcx
 from pymc_bsvm.losses.noise import NoiseFormulas, NoiseLoss
 from pymc_bsvm.losses.ramp import make_ramp
@@ -185,11 +185,11 @@ class SILF(NoiseLoss):
 
     Parameters
     ----------
-    C : float
+    C : float or array of one by row
         Slope of the linear part, in nats per unit of the target; positive.
-    epsilon : float
+    epsilon : float or array of one by row
         Half width of the tube, in units of the target; positive.
-    beta : float
+    beta : float or array of one by row
         Share of the tube over which the loss bends; 0 < beta <= 1.
 
     References
@@ -197,9 +197,9 @@ class SILF(NoiseLoss):
     [Chu03]_, (2.28)-(2.33) and (4.25); [CKO04]_.
     """
 
-    C: float
-    epsilon: float
-    beta: float = 0.3
+    C: Parameter
+    epsilon: Parameter
+    beta: Parameter = 0.3
 
     domains = MappingProxyType(
         {"C": positive, "epsilon": positive, "beta": Interval(0.0, 1.0, includes_high=True)}

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from pymc_bsvm._validation import positive
-from pymc_bsvm.losses.base import ClassificationLoss, Formulas
+from pymc_bsvm.losses.base import ClassificationLoss, Formulas, Parameter
 from pymc_bsvm.losses.soft_margin_le import SoftMarginLe
 
 __all__ = ["SoftMarginL1"]
@@ -20,7 +20,7 @@ class SoftMarginL1(ClassificationLoss):
 
     Parameters
     ----------
-    C : float
+    C : float or array of one by row
         Slope, in nats per unit of f; positive.
 
     References
@@ -28,7 +28,7 @@ class SoftMarginL1(ClassificationLoss):
     [Chu03]_, (B.3) with ``rho = 1``.
     """
 
-    C: float
+    C: Parameter
 
     differentiable = False
     domains = MappingProxyType({"C": positive})

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from pymc_bsvm._validation import positive
-from pymc_bsvm.losses.base import ClassificationLoss, Formulas
+from pymc_bsvm.losses.base import ClassificationLoss, Formulas, Parameter
 
 __all__ = ["SoftMarginL2"]
 
@@ -19,7 +19,7 @@ class SoftMarginL2(ClassificationLoss):
 
     Parameters
     ----------
-    C : float
+    C : float or array of one by row
         Curvature, in nats per squared unit of f; positive.
 
     References
@@ -27,7 +27,7 @@ class SoftMarginL2(ClassificationLoss):
     [Chu03]_, (B.3) with ``rho = 2``.
     """
 
-    C: float
+    C: Parameter
 
     domains = MappingProxyType({"C": positive})
 

@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from pymc_bsvm._validation import positive
-from pymc_bsvm.losses.base import ClassificationLoss, Formulas
+from pymc_bsvm.losses.base import ClassificationLoss, Formulas, Parameter
 
 __all__ = ["SoftMarginLe"]
 
@@ -23,9 +23,9 @@ class SoftMarginLe(ClassificationLoss):
 
     Parameters
     ----------
-    C : float
+    C : float or array of one by row
         Slope of the linear part, in nats per unit of f; positive.
-    epsilon : float
+    epsilon : float or array of one by row
         Half width of the bend, in units of f; positive.
 
     References
@@ -33,8 +33,8 @@ class SoftMarginLe(ClassificationLoss):
     [Chu03]_, (B.4) and (B.16).
     """
 
-    C: float
-    epsilon: float
+    C: Parameter
+    epsilon: Parameter
 
     domains = MappingProxyType({"C": positive, "epsilon": positive})
 

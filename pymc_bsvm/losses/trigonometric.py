@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from pymc_bsvm._validation import positive
-from pymc_bsvm.losses.base import ClassificationLoss, Formulas
+from pymc_bsvm.losses.base import ClassificationLoss, Formulas, Parameter
 from pymc_bsvm.losses.ramp import make_ramp
 
 __all__ = ["Trigonometric"]
@@ -43,7 +43,7 @@ class Trigonometric(ClassificationLoss):
 
     Parameters
     ----------
-    delta : float
+    delta : float or array of one by row
         Half width of the link, in units of f; positive. It scales with the kernel amplitude.
 
     References
@@ -51,7 +51,7 @@ class Trigonometric(ClassificationLoss):
     [Chu03]_, (5.7)-(5.11) and (5.29); [CKO03]_.
     """  # noqa: D400
 
-    delta: float = 1.0
+    delta: Parameter = 1.0
 
     domains = MappingProxyType({"delta": positive})
     ramp_width = 0.25

@@ -13,7 +13,7 @@ from pytensor.compile.mode import optdb
 from pytensor.graph.op import Op
 from pytensor.graph.rewriting.basic import graph_rewriter
 
-__all__ = ["BsvmOp", "as_float", "code_version"]
+__all__ = ["BsvmOp", "as_float", "as_rows", "code_version"]
 
 
 class BsvmOp(Op):
@@ -29,6 +29,17 @@ def as_float(name: str, x: Any, ndim: int) -> Any:
             "Pass a square matrix and vectors of its length."
         )
     return tensor
+
+
+def as_rows(parameters: Any, y: Any) -> Any:
+    """Return parameters of shape (k, n), one number for each row of y.
+
+    They are given so, or as a vector of k numbers that all rows share.
+    """
+    tensor = pt.as_tensor_variable(parameters).astype("float64")
+    if tensor.type.ndim == 1:
+        tensor = tensor[:, None] + pt.zeros_like(y)
+    return as_float("parameters", tensor, 2)
 
 
 @functools.cache

@@ -13,7 +13,7 @@ from pytensor.link.numba.dispatch.basic import register_funcify_default_op_cache
 
 from pymc_bsvm.losses import Loss
 from pymc_bsvm.losses.numba_language import function
-from pymc_bsvm.ops.base import BsvmOp, as_float, code_version
+from pymc_bsvm.ops.base import BsvmOp, as_float, as_rows, code_version
 from pymc_bsvm.ops.implicit_dual import implicit_pullback
 from pymc_bsvm.solvers.certificate import certified
 from pymc_bsvm.solvers.core import compiled_solver, interpreted_solver
@@ -25,8 +25,8 @@ __all__ = ["DualSolve"]
 class DualSolve(BsvmOp):
     """The dual at the MAP estimate, as a function of everything it depends on.
 
-    ``DualSolve(loss_type)(K, y, m, parameters, a0)``, where the dual ``a0`` to start from may be
-    left out, returns
+    ``DualSolve(loss_type)(K, y, m, parameters, a0)``, where the parameters are a vector, or a
+    matrix with one column for each row, and the dual ``a0`` to start from may be left out, returns
 
     - the dual ``a = -dl/df`` at the minimum of ``sum_i l(y_i, f_i) + a'Ka / 2``, f = m + K a;
     - the status of the solve: zero if the duality gap is small enough, else the position in
@@ -69,14 +69,10 @@ class DualSolve(BsvmOp):
         self.accept = tol if accept is None else accept
 
     def make_node(self, K: Any, y: Any, m: Any, parameters: Any, a0: Any = None) -> Apply:
-        """Build the node; ``parameters`` is a vector in the order of the loss's formulas."""
-        named = {
-            "y": y,
-            "m": m,
-            "parameters": parameters,
-            "a0": pt.zeros_like(y) if a0 is None else a0,
-        }
-        inputs = [as_float("K", K, 2), *(as_float(*pair, 1) for pair in named.items())]
+        """Build the node; ``parameters`` are in the order of the loss's formulas."""
+        y, m = as_float("y", y, 1), as_float("m", m, 1)
+        a0 = pt.zeros_like(y) if a0 is None else as_float("a0", a0, 1)
+        inputs = [as_float("K", K, 2), y, m, as_rows(parameters, y), a0]
         rows = pt.vector(shape=(inputs[1].type.shape[0],), dtype="float64").type
         outputs = [rows(), pt.lscalar(), rows(), pt.lvector(), pt.dvector(), pt.dmatrix()]
         return Apply(self, inputs, outputs)
@@ -95,9 +91,9 @@ class DualSolve(BsvmOp):
         """Return the outputs for numbers, by the interpreted solver."""
         K, y, m, parameters, a0 = map(np.ascontiguousarray, (K, y, m, parameters, a0))
         n, count = y.shape[0], self.loss_type.n_parameters()
-        if K.shape != (n, n) or not m.shape == a0.shape == (n,) or parameters.shape != (count,):
+        if K.shape != (n, n) or not m.shape == a0.shape == (n,) or parameters.shape != (count, n):
             raise ValueError(_MISMATCH)
-        none, w, p = np.full(n, np.nan), np.ones_like(y), tuple(parameters)
+        none, w, p = np.full(n, np.nan), np.ones_like(y), parameters
         nothing = (np.zeros(0, dtype="int64"), np.zeros(0), np.zeros((0, 0)))
         if not all(np.isfinite(x).all() for x in (K, y, m, parameters, a0)):
             return none, -1, none.copy(), *nothing
@@ -125,14 +121,9 @@ class DualSolve(BsvmOp):
 
 _MISMATCH = (
     "The lengths of K, y, m and the parameters of DualSolve do not agree. "
-    "Pass K of shape (n, n), y, m and a0 of shape (n,), and all parameters of the loss's formulas."
+    "Pass K of shape (n, n), y, m and a0 of shape (n,), and all k parameters of the loss's "
+    "formulas, of shape (k,) or (k, n)."
 )
-_AS_TUPLE = [
-    function(lambda p: ()),
-    function(lambda p: (p[0],)),
-    function(lambda p: (p[0], p[1])),
-    function(lambda p: (p[0], p[1], p[2])),
-]
 
 
 @register_funcify_default_op_cache_key(DualSolve)
@@ -140,17 +131,16 @@ def _compile_dual_solve(op: DualSolve, node: Apply, **_: Any) -> tuple[Any, int]
     solve = compiled_solver(op.loss_type)
     is_certified = function(certified)
     count = op.loss_type.n_parameters()
-    as_tuple = _AS_TUPLE[count]
     tol, max_iter, accept = op.tol, op.max_iter, op.accept
 
     @numba.njit(fastmath=False, nogil=True)
     def dual_solve(K, y, m, parameters, a0):
         n = y.shape[0]
         shapes = K.shape[0] == n and K.shape[1] == n and m.shape[0] == a0.shape[0] == n
-        if not (shapes and parameters.shape[0] == count):
+        if not (shapes and parameters.shape[0] == count and parameters.shape[1] == n):
             raise ValueError(_MISMATCH)
         K, y, m = np.ascontiguousarray(K), np.ascontiguousarray(y), np.ascontiguousarray(m)
-        none, w, p = np.full(n, np.nan), np.ones(n), as_tuple(parameters)
+        none, w, p = np.full(n, np.nan), np.ones(n), np.ascontiguousarray(parameters)
         nothing = np.flatnonzero(np.zeros(0)), np.zeros(0), np.zeros((0, 0))
         finite = np.isfinite(K).all() and np.isfinite(y).all()
         finite = finite and np.isfinite(m).all() and np.isfinite(a0).all()

@@ -13,7 +13,7 @@ from pytensor.link.numba.dispatch.basic import register_funcify_default_op_cache
 
 from pymc_bsvm import losses, symbolic
 from pymc_bsvm.losses import Loss
-from pymc_bsvm.ops.base import BsvmOp, as_float, code_version
+from pymc_bsvm.ops.base import BsvmOp, as_float, as_rows, code_version
 from pymc_bsvm.ops.free_solve import FreeSolve
 
 __all__ = ["ImplicitDual", "implicit_pullback"]
@@ -24,7 +24,7 @@ _solve_free_rows = FreeSolve()
 def implicit_pullback(
     loss_type: type[Loss], K: Any, y: Any, m: Any, parameters: Any, a: Any, c: Any, factor: Any
 ) -> list[Any]:
-    """Take a cotangent of the dual back to K, y, m and the parameters.
+    """Take a cotangent of the dual back to K, y, m and the parameters, of shape (k, n).
 
     On the free set the latent value is a smooth function of the dual with derivative -h:
     ``h = 1 / W`` with the curvature W, and ``h = 0`` at a kink. With the cotangent c,
@@ -62,6 +62,7 @@ class ImplicitDual(BsvmOp):
     ``ImplicitDual(loss_type)(K, y, m, parameters, a, index, root, cholesky)`` returns ``a`` and
     knows its derivatives. All inputs but the last three are restricted to rows that hold all
     support vectors, which is all that the dual depends on; the last three are the solver's factor.
+    The parameters are a vector, or a matrix with one column for each row.
     """
 
     __props__ = ("loss_type",)
@@ -72,9 +73,8 @@ class ImplicitDual(BsvmOp):
 
     def make_node(self, K: Any, y: Any, m: Any, parameters: Any, a: Any, *factor: Any) -> Apply:
         """Build the node."""
-        inputs = [as_float("K", K, 2)]
-        named = (("y", y), ("m", m), ("parameters", parameters), ("a", a))
-        inputs += [as_float(*pair, 1) for pair in named]
+        y, m, a = as_float("y", y, 1), as_float("m", m, 1), as_float("a", a, 1)
+        inputs = [as_float("K", K, 2), y, m, as_rows(parameters, y), a]
         inputs += map(pt.as_tensor_variable, factor)
         return Apply(self, inputs, [inputs[4].type()])
 

@@ -76,8 +76,9 @@ def plot_regression_band(
     ax.fill_between(
         x, low, high, color="C0", alpha=0.2, lw=0, label=f"{100 * coverage:.4g}% of targets"
     )
-    if isinstance(training.loss, SILF) and training.loss.beta < 1.0:
-        epsilon = training.loss.epsilon
+    loss = predictive.loss
+    if isinstance(loss, SILF) and np.any(loss.beta < 1.0):
+        epsilon = loss.epsilon
         ax.plot(x, mean - epsilon, color="C0", lw=0.8, ls="--", label="tube")
         ax.plot(x, mean + epsilon, color="C0", lw=0.8, ls="--")
     ax.plot(x, mean, color="C0", label="mean")

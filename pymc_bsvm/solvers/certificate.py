@@ -5,8 +5,9 @@ The gap of a dual ``a`` with the offset b is a sum over the rows of
     G_i(f_i) = w l(f_i) + w l*(-a_i / w) + a_i f_i >= 0    at    f = m + K a + b,
 
 less ``b sum(a)``. The computed f differs from the exact one by at most ``error``, and G_i is
-convex, so that the exact gap is at most the sum of ``max(G_i(f_i - error_i), G_i(f_i + error_i))``.
-The excess of that over the gap, and the rounding of the sum itself, are the certificate's rounding.
+convex, so that G_i at the exact f is larger by at most ``error |G_i'|`` with the steeper of the
+derivatives ``w l' + a`` at ``f +- error``. The sum of that, and the rounding of the terms of the
+gap themselves, are the certificate's rounding.
 """
 
 import math
@@ -14,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pymc_bsvm.solvers.kernel import add_product, add_product_exactly
+from pymc_bsvm.solvers.kernel import add_product, add_product_exactly, exact_sum, two_sum
 
 __all__ = ["BALANCED", "Certificate", "certified", "make_certify"]
 
@@ -55,28 +56,38 @@ def make_certify(weighted, center, function, rigorous=True):
     ----------
     weighted : Weighted
         The loss as functions of vectors.
-    center : callable
-        What `pymc_bsvm.solvers.line_search.make_center` returns for the same loss.
+    center : callable or None
+        What `pymc_bsvm.solvers.line_search.make_center` returns for the same loss; None where the
+        offset is to stay as it is.
     function : callable
         Decorator that compiles, or does nothing.
     rigorous : bool
         Whether rounding counts; if not, it is told to be zero.
     """
-    loss, row_gap, of_residual = weighted.loss, weighted.gap, weighted.of_residual
+    loss, slope, row_gap = weighted.loss, weighted.slope, weighted.gap
+    of_residual = weighted.of_residual
+    if center is None:
+        center = function(lambda y, f, w, p: 0.0)
 
     def measure(y, w, p, a, f, b, error):
         """Return the gap and its rounding, if f is known up to ``error``."""
         gaps = row_gap(y, f, a, w, p)
-        gap = gaps.sum() - b * a.sum()
+        excess = b * exact_sum(a)
+        gap = gaps.sum() - excess
         if not math.isfinite(gap):
             return math.inf, math.inf
         if not rigorous:
             return gap, 0.0
-        worst = np.maximum(row_gap(y, f - error, a, w, p), row_gap(y, f + error, a, w, p))
-        arm = np.abs(y - f) if of_residual else 1.0 + np.abs(f)
+        residual = np.abs(y - f) if of_residual else 0.0 * f
+        error = error + _EPS * residual
+        shift = np.maximum(error, _EPS * (np.abs(y) + np.abs(f)))  # f moves, and so does y - f
+        steepest = np.maximum(
+            np.abs(slope(y, f - shift, w, p) + a), np.abs(slope(y, f + shift, w, p) + a)
+        )
+        arm = residual if of_residual else 1.0 + np.abs(f)
         terms = np.abs(loss(y, f, w, p)) + np.abs(a) * arm
-        evaluation = _EVALUATION * (terms.sum() + abs(b * a.sum()))
-        rounding = np.maximum(worst - gaps, 0.0).sum() + evaluation
+        rounding = np.where(error > 0.0, error * steepest, 0.0).sum()
+        rounding += _EVALUATION * (terms.sum() + abs(excess)) + _EPS * y.shape[0] * gaps.sum()
         return gap, rounding if rounding < math.inf else math.inf  # nan is no bound
 
     measure = function(measure)
@@ -104,11 +115,9 @@ def make_certify(weighted, center, function, rigorous=True):
         primal = loss(y, f, w, p).sum() + 0.5 * energy
         allowed = tol * (1.0 + abs(primal))
         if rigorous and gap - rounding <= allowed < gap + rounding:
-            high, low = m.copy(), np.full(m.shape[0], b)
+            high, low = two_sum(m, np.full(m.shape[0], b))
             add_product_exactly(K, rows, a, high, low)
-            exact = high + low
-            high_again = exact - low
-            lost = (high - high_again) + (low - (exact - high_again))
+            exact, lost = two_sum(high, low)
             if np.isfinite(lost).all():
                 f = exact
                 error = np.abs(lost) + (_EPS * (rows.shape[0] + 2.0)) ** 2 * reach

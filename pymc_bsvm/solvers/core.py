@@ -8,11 +8,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pymc_bsvm.losses import Loss, numba_language
-from pymc_bsvm.solvers.certificate import Certificate
+from pymc_bsvm.losses import Loss, numba_language, numpy_language
+from pymc_bsvm.solvers.certificate import Certificate, make_certify
+from pymc_bsvm.solvers.line_search import make_center
 from pymc_bsvm.solvers.newton import CONVERGED, make_newton
 from pymc_bsvm.solvers.proximal import make_proximal
-from pymc_bsvm.solvers.weighted import compiled, interpreted
+from pymc_bsvm.solvers.weighted import (
+    compiled,
+    compiled_envelope,
+    interpreted,
+    interpreted_envelope,
+)
 
 __all__ = ["Solved", "compiled_solver", "interpreted_solver"]
 
@@ -33,33 +39,42 @@ class Solved(NamedTuple):
 @functools.cache
 def interpreted_solver(loss_type: type[Loss]) -> Callable[..., Any]:
     """Return the solver as a Python function, ready at once."""
-    return _assemble(loss_type, interpreted, lambda function: function)
+    return _restarted(
+        _assemble(loss_type, interpreted, interpreted_envelope, numpy_language.function),
+        numpy_language.function,
+    )
 
 
 @functools.cache
 def compiled_solver(loss_type: type[Loss]) -> Callable[..., Any]:
     """Return the same solver compiled by Numba, for use inside compiled functions."""
-    return _assemble(loss_type, compiled, numba_language.function)
+    return _restarted(
+        _assemble(loss_type, compiled, compiled_envelope, numba_language.function),
+        numba_language.inlined,  # every function between the caller and the steps is compiled anew
+    )
 
 
 def _assemble(
-    loss_type: type[Loss], weighted: Callable[..., Any], function: Callable[..., Any]
+    loss_type: type[Loss],
+    weighted: Callable[..., Any],
+    envelope: Callable[..., Any],
+    function: Callable[..., Any],
 ) -> Callable[..., Any]:
-    newton = make_newton(weighted(loss_type), function) if loss_type.differentiable else None
-    if newton is not None and loss_type.envelope_type is None:
-        return _make_restarted(newton, function)
-    proximal = make_proximal(
-        weighted(loss_type),
-        newton,
-        make_newton(weighted(loss_type.envelope_type), function, rigorous=False),
-        loss_type.envelope_parameters,
-        loss_type.stiffness,
-        function,
-    )
-    return _make_restarted(proximal, function)
+    words, newton = weighted(loss_type), None
+    center = make_center(words.slope, words.curve, function)
+    certify = make_certify(words, center if loss_type.differentiable else None, function)
+    if loss_type.differentiable:
+        newton = make_newton(words, center, certify, function)
+        if loss_type.envelope_type is None:
+            return newton
+    soft = weighted(loss_type.envelope_type)
+    center = make_center(soft.slope, soft.curve, function)
+    rough = make_certify(soft, center, function, rigorous=False)
+    inner = make_newton(soft, center, rough, function)
+    return make_proximal(words, certify, newton, inner, envelope(loss_type), function)
 
 
-def _make_restarted(solve: Callable[..., Any], function: Callable[..., Any]) -> Callable[..., Any]:
+def _restarted(solve: Callable[..., Any], function: Callable[..., Any]) -> Callable[..., Any]:
     """Return the solver that starts once more, from zero, where the given start has failed.
 
     Each start has all of the steps. If both fail, the result is that of the better certificate.

@@ -61,7 +61,7 @@ def solve_dual(
     y : array_like of shape (n,)
         Targets: real numbers for a regression loss, -1 and +1 for a classification loss.
     loss : Loss
-        Any loss of `pymc_bsvm.losses`.
+        Any loss of `pymc_bsvm.losses`; its parameters are numbers, or vectors of one for each row.
     a0 : array_like of shape (n,), optional
         Dual to start from, such as that of a neighbouring problem. Zero by default.
     tol : float, default 1e-9
@@ -129,9 +129,10 @@ def solve_dual(
     _check_settings(max_iter, on_failure, engine, callback)
     report = callback and (lambda *step: callback(Progress(*step)))
     solver = compiled_solver if engine == "numba" else interpreted_solver
+    p = loss.by_row(y.size) if engine == "numba" else loss.parameters
     with np.errstate(all="ignore"):
         solved = solver(type(loss))(
-            K, y, w, loss.parameters, m, a, 0.0, bool(bias), tol, 0, int(max_iter), report
+            K, y, w, p, m, a, 0.0, bool(bias), tol, 0, int(max_iter), report
         )
         solution = _solution(y, w, m, loss, solved)
     if not solution.converged and on_failure != "ignore":
@@ -250,6 +251,7 @@ def _arguments(
     n = K.shape[0]
     y = _vector("y", y, n)
     loss.check_targets(y)
+    loss.check_rows(n)
     m = 0.0 if m is None else m
     m = _vector("m", np.full(n, m) if np.ndim(m) == 0 else m, n)
     check_finite("m", m, "Pass a finite prior mean.")

@@ -5,7 +5,15 @@ import numpy as np
 
 from pymc_bsvm.solvers.lapack import cholesky_in_place, cholesky_solve_in_place
 
-__all__ = ["add_product", "add_product_exactly", "factorize", "inspect", "solve_free"]
+__all__ = [
+    "add_product",
+    "add_product_exactly",
+    "exact_sum",
+    "factorize",
+    "inspect",
+    "solve_free",
+    "two_sum",
+]
 
 _GRADIENTS = 20  # conjugate gradients, before a new factor is cheaper
 _EXACT, _ENOUGH = 1e-16, 1e-14  # residuals relative to those of a stable direct solution
@@ -42,8 +50,26 @@ def add_product(K, rows, weights, out):
 
 
 @numba.njit(cache=True, fastmath=False, nogil=True)
-def add_product_exactly(K, rows, weights, out, rest):
-    """Add ``K[:, rows] @ weights[rows]`` to the unevaluated sum ``out + rest``.
+def two_sum(x, y):
+    """Return the rounded sum of numbers or arrays, and its rounding error."""
+    total = x + y
+    back = total - x
+    return total, (x - (total - back)) + (y - back)
+
+
+@numba.njit(cache=True, fastmath=False, nogil=True)
+def exact_sum(x):
+    """Return the sum as if computed in twice the working precision."""
+    high, low = 0.0, 0.0
+    for term in x:
+        high, rest = two_sum(high, term)
+        low += rest
+    return high + low
+
+
+@numba.njit(cache=True, fastmath=False, nogil=True)
+def add_product_exactly(K, rows, weights, high, low):
+    """Add ``K[:, rows] @ weights[rows]`` to the unevaluated sum ``high + low``.
 
     Products and sums carry their rounding errors along, which gives the result of a computation in
     twice the working precision: Dot2 of Ogita, Rump and Oishi, SIAM J. Sci. Comput. 26 (2005).
@@ -54,16 +80,15 @@ def add_product_exactly(K, rows, weights, out, rest):
         x_high = splitter * x - (splitter * x - x)
         x_low = x - x_high
         row = K[i]
-        for j in range(out.shape[0]):
+        for j in range(high.shape[0]):
             z = row[j]
             z_high = splitter * z - (splitter * z - z)
             z_low = z - z_high
             product = x * z
             lost = x_low * z_low - (((product - x_high * z_high) - x_low * z_high) - x_high * z_low)
-            total = out[j] + product
-            back = total - out[j]
-            rest[j] += ((out[j] - (total - back)) + (product - back)) + lost
-            out[j] = total
+            total, rest = two_sum(high[j], product)
+            high[j] = total
+            low[j] += rest + lost
 
 
 @numba.njit(cache=True, fastmath=False, nogil=True)

@@ -19,10 +19,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pymc_bsvm.solvers.certificate import Certificate, certified, make_certify
+from pymc_bsvm.solvers.certificate import Certificate, certified
 from pymc_bsvm.solvers.kernel import add_product, factorize
 from pymc_bsvm.solvers.lapack import cholesky_solve_in_place
-from pymc_bsvm.solvers.line_search import make_center, make_line_search
+from pymc_bsvm.solvers.line_search import make_line_search
 
 __all__ = [
     "CONVERGED",
@@ -65,22 +65,22 @@ class Outcome(NamedTuple):
     status: int
 
 
-def make_newton(weighted, function, rigorous=True):
+def make_newton(weighted, center, certify, function):
     """Return the solver for one differentiable loss.
 
     Parameters
     ----------
     weighted : Weighted
         The loss as functions of vectors.
+    center : callable
+        What `pymc_bsvm.solvers.line_search.make_center` returns for the loss.
+    certify : callable
+        What `pymc_bsvm.solvers.certificate.make_certify` returns for the loss.
     function : callable
         Decorator that compiles, or does nothing.
-    rigorous : bool
-        Whether rounding counts against the tolerance; the inner problems of a solver need not care.
     """
     loss, slope, curve, project = weighted.loss, weighted.slope, weighted.curve, weighted.project
     row_gap = weighted.gap
-    center = make_center(slope, curve, function)
-    certify = make_certify(weighted, center, function, rigorous)
     line_search = make_line_search(slope, center, function)
     is_certified, empty, refuse = map(function, (certified, no_factor, _refuse))
 
@@ -143,8 +143,7 @@ def make_newton(weighted, function, rigorous=True):
             da[factor.free] = factor.root[factor.free] * x[0]
             better = certify(K, y, w, p, m, project(y, found.a + da, w, p), 0.0, False, tol)
             left = -slope(y, better.f, w, p) - better.a
-            kept = is_certified(better, tol) or not rigorous
-            if not (kept and np.abs(left).max() < 0.5 * np.abs(rho).max()):
+            if not (is_certified(better, tol) and np.abs(left).max() < 0.5 * np.abs(rho).max()):
                 break
             found, rho = better, left
         return found

@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from pymc_bsvm.solvers.certificate import certified, make_certify
+from pymc_bsvm.solvers.certificate import certified
 from pymc_bsvm.solvers.newton import CONVERGED, MAX_ITER, STALLED, Outcome, no_factor
 
 __all__ = ["make_proximal"]
@@ -29,31 +29,34 @@ _DIRECT_STEPS = 100  # ... and from the end of the continuation
 _PATIENCE = 5  # steps without a smaller gap before the search is given up
 
 
-def make_proximal(weighted, newton, envelope_newton, envelope_parameters, stiffness, function):
+def make_proximal(weighted, certify, newton, envelope_newton, envelope, function):
     """Return the solver for one loss that has an envelope.
 
     Parameters
     ----------
     weighted : Weighted
         The loss itself as functions of vectors.
+    certify : callable
+        What `pymc_bsvm.solvers.certificate.make_certify` returns for it.
     newton : callable or None
         The Newton solver of the loss itself; None for a loss with kinks.
     envelope_newton : callable
         The Newton solver of its envelope.
-    envelope_parameters, stiffness : callable
-        The loss's methods of these names.
+    envelope : Envelope
+        The parameters of the envelope, and the largest curvature of the loss.
     function : callable
         Decorator that compiles, or does nothing.
     """
     loss, project = weighted.loss, weighted.project
-    envelope_parameters, stiffness = function(envelope_parameters), function(stiffness)
+    envelope_parameters, stiffness = envelope
     is_certified, empty = function(certified), function(no_factor)
 
-    def stay(y, f, w, p):
-        """Leave the offset where the envelope's solution has put it."""
-        return 0.0
+    if newton is None:  # never called, but compiled
 
-    certify = make_certify(weighted, function(stay), function)
+        def newton(K, y, w, p, m, a, b, offset, tol, least, most, callback):
+            return Outcome(certify(K, y, w, p, m, a, b, offset, tol), empty(), 0, STALLED)
+
+        newton = function(newton)
 
     def first_width(y, w, p, m):
         """Return the h of the first envelope, zero if there is nothing to smooth."""
@@ -66,19 +69,13 @@ def make_proximal(weighted, newton, envelope_newton, envelope_parameters, stiffn
         lost = lost[(lost > 0.0) & np.isfinite(lost)]
         return _START * np.median(lost) / bound / bound if lost.shape[0] > 0 else 0.0
 
-    def proximal_step(K, y, w, p, m, a, b, offset, tol, least, most, callback, h, inverse):
-        """Solve the problem of the envelope of width h around the dual ``a``."""
-        q, shift = envelope_parameters(h, *p), h * inverse * a
-        return envelope_newton(K, y, w, q, m - shift, a, b, offset, tol, least, most, callback)
-
-    first_width, proximal_step = function(first_width), function(proximal_step)
-
-    def approach(K, y, w, p, m, a, b, offset, most, callback, h, inverse, softness):
+    def approach(K, y, w, p, m, a, b, offset, most, callback, h, softness):
         """Go through wide envelopes to narrower ones, until they are as narrow as the bend."""
-        steps = 0
+        steps, inverse = 0, np.where(w > 0.0, 1.0 / np.where(w > 0.0, w, 1.0), 0.0)
         while h > 3.0 * softness:
-            outcome = proximal_step(
-                K, y, w, p, m, a, b, offset, _ROUGH, 0, most - steps, callback, h, inverse
+            q, shift = envelope_parameters(h, p), h * inverse * a
+            outcome = envelope_newton(
+                K, y, w, q, m - shift, a, b, offset, _ROUGH, 0, most - steps, callback
             )
             steps += outcome.steps
             if outcome.status > STALLED:
@@ -86,16 +83,17 @@ def make_proximal(weighted, newton, envelope_newton, envelope_parameters, stiffn
             a, b, h = outcome.certificate.a, outcome.certificate.b, _SHRINK * h
         return a, b, h, steps
 
-    def descend(K, y, w, p, m, a, b, offset, tol, steps, most, callback, h, inverse, largest):
+    def descend(K, y, w, p, m, a, b, offset, tol, most, callback, h, largest):
         """Take proximal steps on the loss itself, with a shrinking h, until one is certified."""
+        inverse = np.where(w > 0.0, 1.0 / np.where(w > 0.0, w, 1.0), 0.0)
         floor = _NARROWEST * largest if largest > 0.0 else _NARROWEST
-        h, idle, lowest = max(h, floor), 0, math.inf
-        best = certify(K, y, w, p, m, project(y, a, w, p), b, offset, tol)
-        factor = empty()
+        h, steps, idle, lowest = max(h, floor), 0, 0, math.inf
+        best, factor = certify(K, y, w, p, m, project(y, a, w, p), b, offset, tol), empty()
         while True:
             factor = empty()  # let the last factor go before the next is made
-            outcome = proximal_step(
-                K, y, w, p, m, a, b, offset, 1e-3 * tol, 1, most - steps, callback, h, inverse
+            q, shift = envelope_parameters(h, p), h * inverse * a
+            outcome = envelope_newton(
+                K, y, w, q, m - shift, a, b, offset, 1e-3 * tol, 1, most - steps, callback
             )
             steps, factor, status = steps + outcome.steps, outcome.factor, outcome.status
             if status > STALLED:
@@ -116,46 +114,34 @@ def make_proximal(weighted, newton, envelope_newton, envelope_parameters, stiffn
             if used <= _SETTLED:
                 h = max(_SHRINK_SETTLED * h, floor)
 
-    approach, descend = function(approach), function(descend)
+    first_width, approach, descend = map(function, (first_width, approach, descend))
 
-    def kinked(K, y, w, p, m, a, b, offset, tol, least, most, callback):
+    def proximal(K, y, w, p, m, a, b, offset, tol, least, most, callback):
         """Minimise P; arguments and results are those of the Newton solver."""
         largest = max(np.diag(K).max(), 0.0)
-        h = first_width(y, w, p, m)
-        if a.any():
-            h = min(h, 1e3 * _NARROWEST * largest)
-        inverse = np.where(w > 0.0, 1.0 / np.where(w > 0.0, w, 1.0), 0.0)
-        return descend(K, y, w, p, m, a, b, offset, tol, 0, most, callback, h, inverse, largest)
-
-    if newton is None:
-        return function(kinked)
-    of_kinks = function(kinked)
-
-    def narrow(K, y, w, p, m, a, b, offset, tol, least, most, callback):
-        """Minimise P; arguments and results are those of the Newton solver."""
-        largest = max(np.diag(K).max(), 0.0)
-        softness = 1.0 / stiffness(*p)
-        if softness <= 1e-3 * _NARROWEST * (largest if largest > 0.0 else 1.0):
-            return of_kinks(K, y, w, p, m, a, b, offset, tol, least, most, callback)
-        h, steps = first_width(y, w, p, m), 0
-        if a.any() or h <= 10.0 * softness:
+        floor = _NARROWEST * largest if largest > 0.0 else _NARROWEST
+        softness = 1.0 / stiffness(p)
+        h, warm, steps = first_width(y, w, p, m), a.any(), 0
+        if softness <= 1e-3 * floor:  # a bend too narrow for Newton's method, or a kink
+            h = min(h, 1e3 * floor) if warm else h
+            return descend(K, y, w, p, m, a, b, offset, tol, most, callback, h, largest)
+        if warm or h <= 10.0 * softness:
             budget = min(most, _WARM_STEPS) if h > 10.0 * softness else most
             outcome = newton(K, y, w, p, m, a, b, offset, tol, least, budget, callback)
             steps = outcome.steps
             if not (outcome.status == STALLED or (outcome.status == MAX_ITER and steps < most)):
                 return outcome
             a, b = outcome.certificate.a, outcome.certificate.b
-        inverse = np.where(w > 0.0, 1.0 / np.where(w > 0.0, w, 1.0), 0.0)
-        a, b, h, used = approach(
-            K, y, w, p, m, a, b, offset, most - steps, callback, h, inverse, softness
-        )
-        steps += used
-        budget = min(most - steps, _DIRECT_STEPS)
+            outcome = Outcome(outcome.certificate, empty(), steps, STALLED)  # let its factor go
+        a, b, h, used = approach(K, y, w, p, m, a, b, offset, most - steps, callback, h, softness)
+        budget = min(most - steps - used, _DIRECT_STEPS)
         outcome = newton(K, y, w, p, m, a, b, offset, tol, 0, budget, callback)
-        steps += outcome.steps
-        if outcome.status not in (STALLED, MAX_ITER) or steps >= most:
-            return Outcome(outcome.certificate, outcome.factor, steps, outcome.status)
-        a, b = outcome.certificate.a, outcome.certificate.b
-        return descend(K, y, w, p, m, a, b, offset, tol, steps, most, callback, h, inverse, largest)
+        steps += used + outcome.steps
+        if steps < most and (outcome.status == STALLED or outcome.status == MAX_ITER):
+            a, b = outcome.certificate.a, outcome.certificate.b
+            outcome = Outcome(outcome.certificate, empty(), steps, STALLED)
+            outcome = descend(K, y, w, p, m, a, b, offset, tol, most - steps, callback, h, largest)
+            steps += outcome.steps
+        return Outcome(outcome.certificate, outcome.factor, steps, outcome.status)
 
-    return function(narrow)
+    return function(proximal)

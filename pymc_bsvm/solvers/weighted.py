@@ -2,6 +2,9 @@
 
 The weight w of a row multiplies its loss, so that an integer weight stands for repeated rows. The
 dual of a row is then w times that of the loss.
+
+Each row may have parameters of its own: ``p`` is what `Loss.by_row` returns, of shape (k, n). The
+interpreted functions take any sequence of k scalars and vectors, such as `Loss.parameters`.
 """
 
 from __future__ import annotations
@@ -14,11 +17,18 @@ import numpy as np
 
 from pymc_bsvm.losses import Loss, formulas, numba_language, numpy_language
 
-__all__ = ["Weighted", "compiled", "interpreted"]
+__all__ = [
+    "Envelope",
+    "Weighted",
+    "compiled",
+    "compiled_envelope",
+    "interpreted",
+    "interpreted_envelope",
+]
 
 
 class Weighted(NamedTuple):
-    """Functions of vectors ``(y, x, w, parameters)``; `gap` takes ``(y, f, a, w, parameters)``."""
+    """Functions of vectors ``(y, x, w, p)``; `gap` takes ``(y, f, a, w, p)``."""
 
     loss: Callable[..., Any]
     slope: Callable[..., Any]
@@ -33,6 +43,15 @@ class Weighted(NamedTuple):
     """The Fenchel-Young gap of each row."""
     of_residual: bool
     """Whether the loss is one of ``y - f``."""
+
+
+class Envelope(NamedTuple):
+    """The Moreau envelope of a loss, row by row."""
+
+    parameters: Callable[..., Any]
+    """``(h, p)``: the parameters of the envelopes."""
+    stiffness: Callable[..., Any]
+    """``p``: the largest curvature of all rows."""
 
 
 def _state(loss_type: type[Loss], xp: Any) -> tuple[Callable[..., Any], ...]:
@@ -82,15 +101,25 @@ def interpreted(loss_type: type[Loss]) -> Weighted:
 
 
 @functools.cache
+def interpreted_envelope(loss_type: type[Loss]) -> Envelope:
+    """Return the envelope as NumPy functions."""
+    return Envelope(
+        lambda h, p: loss_type.envelope_parameters(h, *p),
+        lambda p: np.max(loss_type.stiffness(*p)),
+    )
+
+
+@functools.cache
 def compiled(loss_type: type[Loss]) -> Weighted:
     """Return the weighted loss as compiled functions of vectors."""
+    row = _row(loss_type.n_parameters())
 
     def lift(formula):
         @numba_language.function
         def lifted(y, x, w, p):
             out = np.empty(y.shape[0])
             for i in range(y.shape[0]):
-                out[i] = formula(y[i], x[i], w[i], *p)
+                out[i] = formula(y[i], x[i], w[i], *row(p, i))
             return out
 
         return lifted
@@ -100,10 +129,45 @@ def compiled(loss_type: type[Loss]) -> Weighted:
         def lifted(y, f, a, w, p):
             out = np.empty(y.shape[0])
             for i in range(y.shape[0]):
-                out[i] = formula(y[i], f[i], a[i], w[i], *p)
+                out[i] = formula(y[i], f[i], a[i], w[i], *row(p, i))
             return out
 
         return lifted
 
     *pairs, gap = _state(loss_type, numba_language)
     return Weighted._make([*map(lift, pairs), lift_gap(gap), loss_type.task == "regression"])
+
+
+@functools.cache
+def compiled_envelope(loss_type: type[Loss]) -> Envelope:
+    """Return the envelope as compiled functions."""
+    row = _row(loss_type.n_parameters())
+    assert loss_type.envelope_type is not None
+    count = loss_type.envelope_type.n_parameters()
+    formula = numba_language.function(loss_type.envelope_parameters)
+    stiffness_of = numba_language.function(loss_type.stiffness)
+
+    @numba_language.function
+    def parameters(h, p):
+        out = np.empty((count, p.shape[1]))
+        for i in range(p.shape[1]):
+            for k, parameter in enumerate(formula(h, *row(p, i))):
+                out[k, i] = parameter
+        return out
+
+    @numba_language.function
+    def stiffness(p):
+        largest = 0.0
+        for i in range(p.shape[1]):
+            largest = max(largest, stiffness_of(*row(p, i)))
+        return largest
+
+    return Envelope(parameters, stiffness)
+
+
+def _row(count):
+    """Return a compiled function of ``(p, i)``: the parameters of row i as a tuple."""
+    if count == 0:
+        return numba_language.function(lambda p, i: ())
+    last, others = count - 1, _row(count - 1)
+    return numba_language.function(lambda p, i: (*others(p, i), p[last, i]))

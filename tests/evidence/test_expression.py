@@ -8,14 +8,15 @@ import pytensor.tensor as pt
 import pytest
 from pytensor.compile.mode import get_mode
 from pytensor.gradient import DisconnectedInputError
+from scipy.stats import multivariate_normal
 
 from pymc_bsvm import laplace_evidence, losses
 from pymc_bsvm.evidence.expression import EvidenceTerms, evidence_terms, map_estimate
 from pymc_bsvm.ops import DualSolve, free_solve, log_det
 from pymc_bsvm.solvers import kernel
-from tests.evidence.test_laplace import both, every_case, every_loss, width_of
+from tests.evidence.test_laplace import LOSSES, both, every_case, every_loss, width_of
 from tests.oracle import evidence as oracle
-from tests.solvers.problems import problem
+from tests.solvers.problems import by_row, problem
 
 UNFUSED = get_mode("FAST_COMPILE").excluding("fusion", "canonicalize")
 NAMES = ("log_evidence", "fit", "penalty", "log_det", "log_normalizer")
@@ -382,3 +383,58 @@ def test_the_count_sees_a_second_factorisation(counted):
     np.testing.assert_allclose(pytensor.function([], u, mode=UNFUSED)(), 0.5)
     assert counted["factor"] == 1
     assert counted["gradients"] == 0
+
+
+# ---- parameters by row ------------------------------------------------------------------------
+
+parametric = pytest.mark.parametrize("loss", [x for x in LOSSES if x.domains], ids=repr)
+
+
+@parametric
+@both
+def test_vectors_of_parameters(loss, curvature):
+    """The first field is a vector variable, the others are scalars; values are those of NumPy."""
+    K, y, m = regular(loss, 25, 0)
+    first, *others = loss.domains
+    fields = by_row(loss, 25).fields | {k: getattr(loss, k) for k in others}
+    inputs = {k: pt.vector(k) if k == first else pt.scalar(k) for k in fields}
+    terms = laplace_evidence(K, y, type(loss)(**inputs), curvature, m=m)
+    gradients = pytensor.grad(terms.log_evidence, list(inputs.values()))
+    function = pytensor.function(
+        list(inputs.values()), [terms.log_evidence, terms.log_normalizer, *gradients], mode=UNFUSED
+    )
+    value, log_normalizer, *got = function(*fields.values())
+    wanted = laplace_evidence(K, y, type(loss)(**fields), curvature, m=m)
+    assert value == pytest.approx(wanted.log_evidence, rel=1e-9)
+    assert log_normalizer == pytest.approx(wanted.log_normalizer, rel=1e-12)
+    for one, two in zip(got, wanted.gradient.parameters, strict=True):
+        np.testing.assert_allclose(one, two, rtol=1e-6, atol=1e-7)
+
+
+def test_numbers_by_row_in_a_graph():
+    sigma = np.linspace(0.2, 0.9, 20)
+    K, y, _ = regular(losses.Gaussian(1.0), 20, 0)
+    symbol = pt.matrix("K")
+    value = laplace_evidence(symbol, y, losses.Gaussian(sigma)).log_evidence
+    function = pytensor.function([symbol], [value, pytensor.grad(value, symbol)], mode=UNFUSED)
+    got, of_K = function(K)
+    covariance = K + np.diag(sigma**2)
+    assert got == pytest.approx(multivariate_normal(np.zeros(20), covariance).logpdf(y), rel=1e-9)
+    a = np.linalg.solve(covariance, y)
+    wanted = 0.5 * (np.outer(a, a) - np.linalg.inv(covariance))
+    np.testing.assert_allclose(of_K + of_K.T, 2.0 * wanted, rtol=1e-6, atol=1e-7)
+
+
+def test_vectors_of_the_wrong_length_are_not_shared():
+    K, y, _ = regular(losses.Gaussian(1.0), 20, 0)
+    with pytest.raises(ValueError, match=r"sigma of Gaussian has 1 values, but there are 20 rows"):
+        laplace_evidence(pt.constant(K), y, losses.Gaussian(pt.vector(shape=(1,))))
+    for loss, length in ((losses.Gaussian, 1), (losses.Gaussian, 19), (losses.SILF, 1)):
+        vector, target = pt.vector(), pt.vector()
+        own = loss(vector) if loss is losses.Gaussian else loss(vector, 0.1)
+        function = pytensor.function(
+            [target, vector], laplace_evidence(K, target, own).log_evidence, mode=UNFUSED
+        )
+        assert np.isfinite(function(y, np.ones(20)))
+        with pytest.raises(ValueError):  # noqa: PT011 - whose words they are depends on the backend
+            function(y, np.ones(length))

@@ -6,7 +6,7 @@ import pytest
 import pymc_bsvm as bsvm
 from pymc_bsvm import losses
 from tests.oracle import evidence as oracle
-from tests.solvers.problems import rbf
+from tests.solvers.problems import by_row, rbf, repeated
 
 LOSSES = {
     "SILF": losses.SILF(6.0, 0.15, 0.3),
@@ -135,3 +135,76 @@ def test_without_support_vectors():
         ]
         wanted = (ends[0] - ends[1]) / (2.0 * step)
         assert evidence.gradient.parameters[k] == pytest.approx(wanted, rel=1e-6, abs=1e-8)
+
+
+# ---- parameters by row ------------------------------------------------------------------------
+
+parametric = pytest.mark.parametrize("name", [k for k, loss in LOSSES.items() if loss.domains])
+
+
+@parametric
+@pytest.mark.parametrize("curvature", CURVATURES)
+def test_differences_of_single_rows(name, curvature):
+    """A vector has a derivative for each row, a number one for all of them."""
+    loss, n = LOSSES[name], 30
+    K, y, m = problem(loss, n)
+    others = list(loss.domains)[1:]
+    fields = by_row(loss, n).fields | {k: getattr(loss, k) for k in others}
+    weight = np.random.default_rng(5).uniform(0.5, 2.0, n)
+
+    def evidence(**changes):
+        moved = type(loss)(**{**fields, **changes})
+        return bsvm.laplace_evidence(K, y, moved, curvature, m=m, sample_weight=weight)
+
+    at = evidence()
+    assert [np.shape(g) for g in at.gradient.parameters] == [(n,), *((),) * len(others)]
+    compared = 0
+    for field, gradient in zip(loss.domains, at.gradient.parameters, strict=True):
+        for row in range(n) if np.ndim(gradient) else [()]:
+            step = 1e-6 * np.asarray(fields[field])[row]
+            ends = []
+            for sign in (1.0, -1.0):
+                moved = np.array(fields[field])
+                moved[row] += sign * step
+                ends.append(evidence(**{field: moved}))
+            if any((end.solution.free != at.solution.free).any() for end in ends):
+                continue  # a kink of the MAP estimate, or a jump
+            slope = (ends[0].log_evidence - ends[1].log_evidence) / (2.0 * step)
+            got = gradient[row] if np.ndim(gradient) else gradient
+            assert got == pytest.approx(slope, rel=1e-5, abs=1e-5), (field, row)
+            compared += 1
+    assert compared >= n
+
+
+@parametric
+def test_a_number_collects_what_its_rows_have(name):
+    loss = LOSSES[name]
+    K, y, m = problem(loss)
+    rows = type(loss)(**{k: np.full(y.size, x) for k, x in loss.fields.items()})
+    one, many = (bsvm.laplace_evidence(K, y, x, m=m).gradient.parameters for x in (loss, rows))
+    np.testing.assert_allclose([x.sum() for x in many], one, rtol=1e-7, atol=1e-9)
+
+
+def test_gaussian_noise_by_row():
+    """The derivative of a normal log density with respect to single variances."""
+    K, y, m = problem(LOSSES["Gaussian"])
+    sigma = np.linspace(0.1, 0.9, y.size)
+    got = bsvm.laplace_evidence(K, y, losses.Gaussian(sigma), m=m).gradient.parameters[0]
+    inverse = np.linalg.inv(K + np.diag(sigma**2))
+    a = inverse @ (y - m)
+    np.testing.assert_allclose(got, sigma * (a * a - np.diag(inverse)), rtol=1e-7)
+
+
+@parametric
+def test_whole_weights_are_repeated_rows_with_their_parameters(name):
+    loss = LOSSES[name]
+    K, y, m = problem(loss, 25, seed=1)
+    rows, weight = by_row(loss, 25), np.random.default_rng(2).integers(1, 4, size=25)
+    again = np.repeat(np.arange(25), weight)
+    got = bsvm.laplace_evidence(K, y, rows, m=m, sample_weight=weight)
+    long = bsvm.laplace_evidence(
+        K[np.ix_(again, again)], y[again], repeated(rows, weight), m=m[again]
+    )
+    for one, many in zip(got.gradient.parameters, long.gradient.parameters, strict=True):
+        summed = np.bincount(again, many)
+        np.testing.assert_allclose(one, summed, rtol=1e-5, atol=1e-5 * np.abs(summed).max())

@@ -13,7 +13,7 @@ from pymc_bsvm import datasets, losses
 from pymc_bsvm.evidence.laplace import laplace_evidence
 from pymc_bsvm.solvers import DualSolveError
 from tests.oracle import evidence as oracle
-from tests.solvers.problems import name, problem, rbf, sinc, two_classes
+from tests.solvers.problems import by_row, name, problem, rbf, repeated, sinc, two_classes
 from tests.solvers.test_dual import CASES, case_problem
 
 DATA = Path(__file__).parent / "data"
@@ -581,3 +581,81 @@ def test_a_gap_that_is_too_large_is_reported_with_the_solution():
 
 def test_names_of_the_losses_are_those_of_the_oracle():
     assert {name(loss) for loss in LOSSES} == set(oracle.FORMULAS)
+
+
+# ---- parameters by row ------------------------------------------------------------------------
+
+parametric = pytest.mark.parametrize("loss", [x for x in LOSSES if x.domains], ids=repr)
+LEVELS = 0.3 * np.exp(np.linspace(-1.5, 1.5, 40))
+
+
+def by_exact_regression(K, y, sigma, m=0.0):
+    """Return the log evidence of Gaussian process regression with noise by row, (2.30) [RW06]."""
+    return multivariate_normal(np.broadcast_to(m, y.shape), K + np.diag(sigma**2)).logpdf(y)
+
+
+def test_gaussian_noise_by_row_is_exact():
+    K, y = problem(losses.Gaussian(1.0), 40)
+    m = 0.2 * np.cos(np.arange(40))
+    got = laplace_evidence(K, y, losses.Gaussian(LEVELS), m=m)
+    assert got.log_evidence == pytest.approx(by_exact_regression(K, y, LEVELS, m), rel=1e-10)
+    assert got.log_normalizer == pytest.approx(np.log(np.sqrt(2 * np.pi) * LEVELS).sum())
+    posterior = got.posterior
+    gain = np.linalg.solve(K + np.diag(LEVELS**2), K)
+    np.testing.assert_allclose(posterior.mean, m + gain.T @ (y - m), rtol=1e-8)
+    np.testing.assert_allclose(posterior.variance, np.diag(K - K @ gain), rtol=1e-8)
+
+
+def test_wide_huber_rows_are_gaussian_rows():
+    """With beta = 1 and a wide tube the loss is r² C / (4 epsilon), noise of 2 epsilon / C."""
+    K, y = problem(losses.Gaussian(1.0), 40)
+    epsilon = 60.0 * LEVELS + np.abs(y).max()
+    for loss in (
+        losses.SILF(2.0 * epsilon / LEVELS**2, epsilon, 1.0),
+        losses.SILF(2.0 * epsilon.max() / LEVELS**2, epsilon.max(), 1.0),
+        losses.Huber(2.0 * epsilon / LEVELS**2, epsilon),
+    ):
+        got = laplace_evidence(K, y, loss, "exact")
+        assert got.log_evidence == pytest.approx(by_exact_regression(K, y, LEVELS), rel=1e-9)
+
+
+@parametric
+@both
+def test_terms_are_those_of_the_rows_own_losses(loss, curvature):
+    K, y = problem(loss, 40)
+    rows = by_row(loss, 40)
+    got = laplace_evidence(K, y, rows, curvature)
+    own = [type(loss)(**{k: x[i] for k, x in rows.fields.items()}) for i in range(40)]
+    f, a, width = got.solution.f, got.solution.a, width_of(loss, curvature)
+    W = [
+        one.curvature(t, x) if width is None else one.smooth_curvature(t, x, width)
+        for one, t, x in zip(own, y, f, strict=True)
+    ]
+    root = np.sqrt(W)
+    det = np.linalg.slogdet(np.eye(40) + root[:, None] * K * root)[1]
+    fit = sum(one.value(t, x) for one, t, x in zip(own, y, f, strict=True))
+    log_z = sum(one.log_normalizer() for one in own)
+    assert got.log_det == pytest.approx(det, rel=1e-10)
+    wanted = -(fit + 0.5 * a @ K @ a + 0.5 * det + log_z)
+    assert got.log_evidence == pytest.approx(wanted, rel=1e-10)
+    np.testing.assert_allclose(
+        a, [-one.derivative(t, x) for one, t, x in zip(own, y, f, strict=True)], atol=1e-6
+    )
+
+
+@parametric
+@both
+def test_weights_repeat_rows_with_their_parameters(loss, curvature):
+    K, y = problem(loss, 25)
+    rows, weight = by_row(loss, 25), np.random.default_rng(3).integers(0, 4, 25)
+    again = np.repeat(np.arange(25), weight)
+    got = laplace_evidence(K, y, rows, curvature, sample_weight=weight)
+    long = laplace_evidence(K[np.ix_(again, again)], y[again], repeated(rows, weight), curvature)
+    for term in ("fit", "penalty", "log_det", "log_normalizer"):
+        assert getattr(got, term) == pytest.approx(getattr(long, term), rel=1e-6, abs=1e-8), term
+
+
+def test_parameters_of_another_number_of_rows():
+    K, y = problem(losses.Gaussian(1.0), 5)
+    with pytest.raises(ValueError, match=r"C of SILF has 4 values, but there are 5 rows\. Pass"):
+        laplace_evidence(K, y, losses.SILF(np.ones(4), 0.1))

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from pymc_bsvm import losses
 from pymc_bsvm.evidence.laplace import laplace_evidence
@@ -250,3 +251,14 @@ def test_variances_of_known_values_do_not_go_below_zero():
     assert np.all(posterior.variance >= 0.0)
     assert np.all(posterior.variance <= 1.0001e-8)  # at most that of the row's own noise
     assert np.all(posterior.predict_variance(K, np.ones(40)) >= 0.0)
+
+
+def test_leaving_out_rows_with_noise_of_their_own():
+    """(5.12) of [RW06], with the noise variance of each row on the diagonal."""
+    X, y = sinc(40)
+    K, sigma = rbf(X, 1.0, 5.0), 0.3 * np.exp(np.linspace(-1.5, 1.5, 40))
+    got = laplace_evidence(K, y, losses.Gaussian(sigma)).posterior.log_predictive
+    inverse = np.linalg.inv(K + np.diag(sigma**2))
+    variance = 1.0 / np.diag(inverse)
+    mean = y - (inverse @ y) * variance
+    np.testing.assert_allclose(got, norm(mean, np.sqrt(variance)).logpdf(y), rtol=1e-8)

@@ -487,3 +487,100 @@ def test_wrong_losses_labels_and_targets_are_refused():
         ClassPredictive(0.0, 1.0, sine).probability([0, 1])
     with pytest.raises(ValueError, match="must be finite"):
         log_predictive_density(silf, [0.0, np.nan], 0.0, 1.0)
+
+
+# ---- parameters by row -------------------------------------------------------------------------
+
+
+def rows_of(name, parameters):
+    """Return a loss with parameters by row, and the losses of its 6 rows."""
+    factors = np.array([1.0, 0.5, 0.9, 0.2, 0.7, 0.35])
+    fields = dict(zip(build(name, parameters).domains, parameters, strict=True))
+    loss = getattr(losses, name)(**{k: x * factors for k, x in fields.items()})
+    own = [getattr(losses, name)(**{k: x * c for k, x in fields.items()}) for c in factors]
+    return loss, own
+
+
+@each_noise
+@pytest.mark.parametrize("shape", [(6,), (3, 6)])
+def test_noise_by_row(name, parameters, shape):
+    loss, own = rows_of(name, parameters)
+    scale = math.sqrt(own[0].variance())
+    rng = np.random.default_rng(1)
+    mean = scale * rng.normal(size=shape)
+    variance = scale**2 * rng.choice([0.0, 1e-4, 0.3, 20.0], size=shape)
+    t, u = mean + 2.0 * scale * rng.normal(size=shape), rng.uniform(size=shape)
+    t[..., 0], u[..., 1] = np.inf, 1.0
+    p = RegressionPredictive(mean, variance, loss)
+    places = list(np.ndindex(shape))
+    each = [RegressionPredictive(mean[i], variance[i], own[i[-1]]) for i in places]
+    np.testing.assert_allclose(p.variance.ravel(), [float(q.variance) for q in each], rtol=1e-13)
+    for word, x in (("logpdf", t), ("logcdf", t), ("logsf", t), ("quantile", u)):
+        wanted = [float(getattr(q, word)(x[i])) for q, i in zip(each, places, strict=True)]
+        got = getattr(p, word)(x).ravel()
+        np.testing.assert_allclose(got, wanted, rtol=1e-11, atol=1e-11 * scale, err_msg=word)
+    t[..., 0] = mean[..., 0]
+    np.testing.assert_array_equal(log_predictive_density(loss, t, mean, variance), p.logpdf(t))
+
+
+@each_noise
+def test_quadrature_with_noise_by_row(name, parameters):
+    loss, own = rows_of(name, parameters)
+    scale = math.sqrt(own[0].variance())
+    d, v = scale * np.array([0.0, -2.0, 0.1, 0.4, 1.0, 3.0]), np.full(6, 0.3 * scale**2)
+    for method in ("log_density", "log_tail"):
+        got = getattr(Convolution(loss), method)(d, v)
+        wanted = [getattr(Convolution(one), method)(d[[i]], v[[i]])[0] for i, one in enumerate(own)]
+        np.testing.assert_allclose(got, wanted, rtol=1e-11, atol=1e-12)
+
+
+def test_draws_with_noise_by_row():
+    loss, own = rows_of("SILF", (10.0, 0.1, 0.3))
+    p = RegressionPredictive(np.arange(6.0), 0.02, loss)
+    draws = p.draws(20_000, random_seed=4)
+    assert draws.shape == (20_000, 6)
+    wanted = np.array([0.02 + one.variance() for one in own])
+    # the standard error of a variance is sqrt((kurtosis - 1) / n) of it, 0.016 for Laplace tails
+    np.testing.assert_allclose(draws.var(axis=0), wanted, rtol=0.07)
+    for k, share in enumerate((p.cdf(draws) < 0.1).mean(axis=0)):
+        assert share == pytest.approx(0.1, abs=4.0 * math.sqrt(0.09 / 20_000)), k
+
+
+@each_link
+def test_link_by_row(name, parameters):
+    loss, own = rows_of(name, parameters)
+    delta = parameters[0] if parameters else 1.0
+    mean = delta * np.array([[-2.0, -0.4, 0.0, 0.1, 0.9, 3.0], [1.0, 0.2, -0.2, 0.0, -0.1, 0.5]])
+    variance = delta**2 * np.array([0.0, 0.1, 1.0, 0.02, 0.5, 2.0])
+    for y in (-1, 1):
+        got = ClassPredictive(mean, variance, loss).log_probability(y)
+        wanted = [
+            [
+                float(ClassPredictive(m, v, one).log_probability(y))
+                for m, v, one in zip(row, variance, own, strict=True)
+            ]
+            for row in mean
+        ]
+        np.testing.assert_allclose(got, wanted, rtol=1e-11, atol=1e-12)
+
+
+def test_gaussian_noise_by_row_is_normal():
+    sigma = np.array([0.1, 0.7, 2.0])
+    p = RegressionPredictive([0.0, 1.0, 2.0], [0.3, 0.0, 1.0], losses.Gaussian(sigma))
+    q = stats.norm([0.0, 1.0, 2.0], np.sqrt(np.array([0.3, 0.0, 1.0]) + sigma**2))
+    t = np.array([[0.5, 0.9, -3.0], [0.0, 1.0, 2.0]])
+    np.testing.assert_allclose(p.logpdf(t), q.logpdf(t), rtol=1e-12)
+    np.testing.assert_allclose(p.cdf(t), q.cdf(t), rtol=1e-12)
+    u = np.array([0.05, 0.5, 0.95])
+    np.testing.assert_allclose(p.quantile(u[:, None]), q.ppf(u[:, None]), rtol=1e-10, atol=1e-12)
+
+
+def test_one_parameter_for_each_predicted_row():
+    loss = losses.Gaussian(np.ones(3))
+    assert RegressionPredictive(0.0, 1.0, loss).shape == (3,)
+    assert RegressionPredictive(np.zeros((4, 1)), 1.0, loss).shape == (4, 3)
+    for wrong in (np.zeros(4), np.zeros((3, 2))):
+        with pytest.raises(ValueError, match=r"Gaussian are for 3 rows, but .* Pass arguments"):
+            predictive(loss, wrong, 1.0)
+    with pytest.raises(ValueError, match="are for 1 rows"):
+        predictive(losses.Gaussian(np.ones(1)), np.zeros(4), 1.0)

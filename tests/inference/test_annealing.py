@@ -35,7 +35,8 @@ class Quadrature:
         total = logsumexp(log_terms)
         cell = n * np.log(2.0 * edge / nodes / np.sqrt(2.0 * np.pi))
         weights = np.exp(log_terms - total)
-        self.log_evidence = total + cell - n * loss.log_normalizer()
+        log_normalizer = np.broadcast_to(loss.log_normalizer(), n).sum()
+        self.log_evidence = total + cell - log_normalizer
         self.mean = weights @ f
         self.sd = np.sqrt(weights @ (f - self.mean) ** 2)
 
@@ -61,9 +62,13 @@ SMALL = [
     (losses.Logistic(), [1.0, -1.0], 10.0),
     (losses.Probit(), [1.0, -1.0], 3.0),
 ]
+BY_ROW = [
+    (losses.SILF(np.array([10.0, 3.0]), np.array([0.1, 0.4]), 0.3), [0.5, -0.4], 1.0),
+    (losses.Trigonometric(np.array([1.0, 3.0, 0.5])), [1.0, -1.0, 1.0], 3.0),
+]
 
 
-@pytest.mark.parametrize(("loss", "targets", "amplitude"), SMALL, ids=str)
+@pytest.mark.parametrize(("loss", "targets", "amplitude"), SMALL + BY_ROW, ids=str)
 def test_agrees_with_quadrature(loss, targets, amplitude):
     y, m = np.array(targets), np.array([0.05, -0.2, 0.1])[: len(targets)]
     K = line(y.size, amplitude)

@@ -153,6 +153,15 @@ def test_rows_inside_the_tube_are_where_the_loss_is_flat() -> None:
         assert np.all((seen >= low - 1e-9) & (seen <= high + 1e-9)), kind
 
 
+def test_the_tube_follows_the_input() -> None:
+    process = on_a_line(losses.SILF(5.0, lambda X: 0.2 + 0.05 * X[:, 0] ** 2, 0.3))
+    ax = plot_regression_band(process.gp, {"ls": 1.0}, model=process.model)
+    x, mean = labelled(ax.lines)["mean"].get_data()
+    lower, upper = (line.get_ydata() for line in ax.lines if line.get_linestyle() == "--")
+    np.testing.assert_allclose(upper - mean, 0.2 + 0.05 * x**2, rtol=1e-10)
+    np.testing.assert_allclose(mean - lower, 0.2 + 0.05 * x**2, rtol=1e-10)
+
+
 def test_kinds_without_rows_are_not_in_the_legend() -> None:
     process = on_a_line(losses.Gaussian(0.3))
     ax = plot_regression_band(process.gp, {"ls": 1.0}, model=process.model)

@@ -12,7 +12,18 @@ import scipy.linalg
 
 from pymc_bsvm import losses, solve_dual
 from pymc_bsvm.solvers import DualSolveError, DualSolveWarning, Progress, Status
-from tests.solvers.problems import ALL, certify, name, optimise, problem, rbf, sinc, two_classes
+from tests.solvers.problems import (
+    ALL,
+    by_row,
+    certify,
+    name,
+    optimise,
+    problem,
+    rbf,
+    repeated,
+    sinc,
+    two_classes,
+)
 
 CASES = json.loads((Path(__file__).parent / "data" / "duals.json").read_text(encoding="utf-8"))
 EPS = float(np.finfo(float).eps)
@@ -653,3 +664,77 @@ def test_certified_duals_are_polished(loss):
     solution = solve_dual(K, labels, loss)
     optimality = solution.a + loss.derivative(labels, K @ solution.a)
     assert np.abs(optimality).max() < 1e-11 * np.abs(solution.a).max()
+
+
+# ---- parameters by row ------------------------------------------------------------------------
+
+parametric = pytest.mark.parametrize("loss", [x for x in ALL if x.domains], ids=name)
+
+
+@parametric
+@both
+def test_rows_with_parameters_of_their_own(loss, bias):
+    K, y = problem(loss, 60)
+    rows = by_row(loss, 60)
+    s = solve_dual(K, y, rows, bias=bias, tol=1e-11)
+    assert certify(rows, K, y, s.a, s.offset).gap <= 1e-10 * (1.0 + s.primal)
+    assert s.primal != pytest.approx(solve_dual(K, y, loss, bias=bias).primal, rel=1e-3)
+    for i, one in enumerate(rows.take([i]) for i in range(60)):
+        assert one.sets(y[[i]], s.f[[i]], s.a[[i]]).support == s.support[i]
+    equal = type(loss)(**{k: np.full(60, x) for k, x in loss.fields.items()})
+    shared = solve_dual(K, y, loss, bias=bias, tol=1e-11)
+    np.testing.assert_allclose(solve_dual(K, y, equal, bias=bias, tol=1e-11).f, shared.f, rtol=1e-8)
+
+
+@pytest.mark.parametrize("loss", [ALL[0], ALL[3], ALL[5]], ids=name)
+def test_both_engines_with_parameters_by_row(loss):
+    K, y = problem(loss, 50)
+    rows, w = by_row(loss, 50), np.resize([1.0, 2.0, 0.5], 50)
+    one, two = (
+        solve_dual(K, y, rows, sample_weight=w, tol=1e-11, engine=engine)
+        for engine in ("numpy", "numba")
+    )
+    assert certify(rows, K, y, two.a, w=w).gap <= 1e-10 * (1.0 + two.primal)
+    np.testing.assert_allclose(two.a, one.a, rtol=0, atol=1e-11 * (1 + np.abs(one.a).max()))
+    assert two.n_iter == one.n_iter
+
+
+def test_gaussian_noise_by_row_is_gaussian_process_regression():
+    X, y = sinc(70)
+    K, sigma = rbf(X, 1.0, 5.0, 0.5), 0.1 * np.exp(np.linspace(-3.0, 3.0, 70))
+    s = solve_dual(K, y, losses.Gaussian(sigma), tol=1e-13)
+    a = scipy.linalg.solve(K + np.diag(sigma**2), y, assume_a="pos")
+    np.testing.assert_allclose(s.a, a, rtol=1e-8, atol=1e-9 * np.abs(a).max())
+
+
+@parametric
+@both
+def test_weights_repeat_rows_with_their_parameters(loss, bias):
+    K, y = problem(loss, 30)
+    rows = by_row(loss, 30)
+    w = np.random.default_rng(1).integers(0, 4, 30)
+    again = np.repeat(np.arange(30), w)
+    s = solve_dual(K, y, rows, sample_weight=w, bias=bias, tol=1e-12)
+    long = repeated(rows, w)
+    t = solve_dual(K[np.ix_(again, again)], y[again], long, bias=bias, tol=1e-12)
+    assert s.primal == pytest.approx(t.primal, rel=1e-10)
+    np.testing.assert_allclose(s.f[again], t.f, rtol=0, atol=2e-5)
+
+
+@pytest.mark.parametrize("engine", ["numpy", "numba"])
+def test_one_row_with_a_very_narrow_bend(engine):
+    """The bend of a single row decides how far the loss has to be smoothed."""
+    X, y = sinc(60)
+    K, beta = rbf(X, 1.0, 5.0), np.where(np.arange(60) == 7, 1e-12, 0.3)
+    loss = losses.SILF(np.linspace(5.0, 20.0, 60), 0.1, beta)
+    s = solve_dual(K, y, loss, engine=engine)
+    assert certify(loss, K, y, s.a).gap <= 1e-9 * (1.0 + s.primal)
+
+
+def test_parameters_of_another_number_of_rows():
+    K, y = problem(losses.Gaussian(1.0), 5)
+    for wrong in (np.ones(4), np.ones(1)):
+        with pytest.raises(ValueError, match=r"sigma of Gaussian has \d values, but there are 5 r"):
+            solve_dual(K, y, losses.Gaussian(wrong))
+    with pytest.raises(TypeError, match=r"sigma of Gaussian is a function of the inputs"):
+        solve_dual(K, y, losses.Gaussian(lambda X: X[:, 0]))

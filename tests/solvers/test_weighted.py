@@ -6,8 +6,13 @@ import pytest
 from pymc_bsvm import losses, solve_dual
 from pymc_bsvm.solvers.core import compiled_solver, interpreted_solver
 from pymc_bsvm.solvers.newton import CONVERGED
-from pymc_bsvm.solvers.weighted import compiled, interpreted
-from tests.solvers.problems import ALL, legendre, name, problem, profile
+from pymc_bsvm.solvers.weighted import (
+    compiled,
+    compiled_envelope,
+    interpreted,
+    interpreted_envelope,
+)
+from tests.solvers.problems import ALL, by_row, legendre, name, problem, profile
 
 FAST = (losses.SILF, losses.Trigonometric, losses.EpsilonInsensitive)
 
@@ -89,7 +94,7 @@ def test_weights_of_zero_meet_walls_without_harm(loss):
 @compiled_loss
 def test_compiled_words_equal_interpreted_ones(loss):
     y, f, a, w = state(loss)
-    p, one, two = loss.parameters, interpreted(type(loss)), compiled(type(loss))
+    p, one, two = loss.by_row(y.size), interpreted(type(loss)), compiled(type(loss))
     for word in ("loss", "slope", "curve"):
         got, expected = getattr(two, word)(y, f, w, p), getattr(one, word)(y, f, w, p)
         np.testing.assert_allclose(got, expected, rtol=1e-13, atol=1e-15, err_msg=word)
@@ -109,7 +114,7 @@ def test_compiled_solver_equals_the_interpreted_one(loss):
         K, y = problem(loss, max(n, 2))
         K, y = np.ascontiguousarray(K[:n, :n]), y[:n]
         m, w = np.full(n, 0.05), np.resize([1.0, 2.0, 0.5], n)
-        arguments = (K, y, w, loss.parameters, m, np.zeros(n), 0.0, bias, 1e-10, 0, 500, None)
+        arguments = (K, y, w, loss.by_row(n), m, np.zeros(n), 0.0, bias, 1e-10, 0, 500, None)
         with np.errstate(all="ignore"):
             one = slow(*arguments)
         two = fast(*arguments)
@@ -134,3 +139,16 @@ def test_assembled_solvers_are_kept():
     assert compiled_solver(losses.SILF) is compiled_solver(losses.SILF)
     assert interpreted_solver(losses.SILF) is interpreted_solver(losses.SILF)
     assert compiled(losses.SILF) is compiled(losses.SILF)
+
+
+@pytest.mark.parametrize("loss", mark_slow([x for x in ALL if x.envelope_type]))
+def test_envelopes_by_row(loss):
+    rows = by_row(loss, 9)
+    p, one, two = rows.by_row(9), interpreted_envelope(type(loss)), compiled_envelope(type(loss))
+    wanted = rows.envelope(0.2)
+    for words in (one, two):
+        for got, expected in zip(words.parameters(0.2, p), wanted.by_row(9), strict=True):
+            np.testing.assert_allclose(got, expected, rtol=1e-14)
+    stiffest = max(loss.stiffness(*column) for column in p.T)
+    assert one.stiffness(p) == two.stiffness(p) == stiffest
+    assert one.stiffness(loss.parameters) == loss.stiffness(*loss.parameters)
