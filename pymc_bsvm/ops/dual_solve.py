@@ -99,7 +99,7 @@ class DualSolve(BsvmOp):
             return none, -1, none.copy(), *nothing
         with np.errstate(all="ignore"):
             found, factor, _, status, _ = interpreted_solver(self.loss_type)(
-                K, y, w, p, m, a0, 0.0, False, self.tol, 0, self.max_iter, None
+                K, y, w, p, m, a0, 0.0, False, self.tol, False, self.max_iter, None
             )
         if status in (MAX_ITER, STALLED) and certified(found, self.accept):
             status = CONVERGED
@@ -147,7 +147,7 @@ def _compile_dual_solve(op: DualSolve, node: Apply, **_: Any) -> tuple[Any, int]
         if not (finite and np.isfinite(parameters).all()):
             return none, np.asarray(-1), none.copy(), nothing[0], nothing[1], nothing[2]
         found, factor, _, status, _ = solve(
-            K, y, w, p, m, a0.copy(), 0.0, False, tol, 0, max_iter, None
+            K, y, w, p, m, a0.copy(), 0.0, False, tol, False, max_iter, None
         )
         if (status == MAX_ITER or status == STALLED) and is_certified(found, accept):
             status = CONVERGED

@@ -15,9 +15,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pymc_bsvm.solvers.kernel import add_product, add_product_exactly, exact_sum, two_sum
+from pymc_bsvm.solvers.kernel import add_product_exactly, exact_sum, two_sum
 
-__all__ = ["BALANCED", "Certificate", "certified", "make_certify"]
+__all__ = ["BALANCED", "Certificate", "certified", "make_certify", "no_certificate"]
 
 _EPS = 2.0**-52
 _EVALUATION = 4.0 * _EPS  # relative; the rounding of each term of the gap
@@ -31,7 +31,7 @@ class Certificate(NamedTuple):
 
     a: Any
     f: Any
-    """``m + K a + b``, from scratch."""
+    """``m + K a + b``, computed from a."""
     b: float
     gap: float
     """In nats; inf where the dual has no gap."""
@@ -49,7 +49,12 @@ def certified(certificate: Any, tol: float) -> bool:
     return gap <= allowed and gap < math.inf
 
 
-def make_certify(weighted, center, function, rigorous=True):
+def no_certificate(a, f, b):
+    """Return what is known of a dual that was not looked at."""
+    return Certificate(a, f, b, math.inf, math.inf, math.inf, True)
+
+
+def make_certify(weighted, center, function):
     """Return the function that certifies duals of one loss.
 
     Parameters
@@ -61,23 +66,14 @@ def make_certify(weighted, center, function, rigorous=True):
         offset is to stay as it is.
     function : callable
         Decorator that compiles, or does nothing.
-    rigorous : bool
-        Whether rounding counts; if not, it is told to be zero.
     """
-    loss, slope, row_gap = weighted.loss, weighted.slope, weighted.gap
+    loss, slope, pairing = weighted.loss, weighted.slope, weighted.pairing
     of_residual = weighted.of_residual
     if center is None:
         center = function(lambda y, f, w, p: 0.0)
 
-    def measure(y, w, p, a, f, b, error):
-        """Return the gap and its rounding, if f is known up to ``error``."""
-        gaps = row_gap(y, f, a, w, p)
-        excess = b * exact_sum(a)
-        gap = gaps.sum() - excess
-        if not math.isfinite(gap):
-            return math.inf, math.inf
-        if not rigorous:
-            return gap, 0.0
+    def bound(y, w, p, a, f, values, error):
+        """Return what rounding may hide of the gap, if f is known up to ``error``."""
         residual = np.abs(y - f) if of_residual else 0.0 * f
         error = error + _EPS * residual
         shift = np.maximum(error, _EPS * (np.abs(y) + np.abs(f)))  # f moves, and so does y - f
@@ -85,47 +81,54 @@ def make_certify(weighted, center, function, rigorous=True):
             np.abs(slope(y, f - shift, w, p) + a), np.abs(slope(y, f + shift, w, p) + a)
         )
         arm = residual if of_residual else 1.0 + np.abs(f)
-        terms = np.abs(loss(y, f, w, p)) + np.abs(a) * arm
-        rounding = np.where(error > 0.0, error * steepest, 0.0).sum()
-        rounding += _EVALUATION * (terms.sum() + abs(excess)) + _EPS * y.shape[0] * gaps.sum()
-        return gap, rounding if rounding < math.inf else math.inf  # nan is no bound
+        hidden = np.where(error > 0.0, error * steepest, 0.0).sum()
+        hidden += _EVALUATION * (np.abs(values) + np.abs(a) * arm).sum()
+        return hidden if hidden < math.inf else math.inf  # nan is no bound
+
+    bound = function(bound)
+
+    def measure(y, w, p, m, a, f, b, error, inner):
+        """Return the gap, its rounding and the primal."""
+        values = loss(y, f, w, p)
+        gaps, excess = values + pairing(y, f, a, w, p), b * exact_sum(a)
+        gap, rounding = gaps.sum() - excess, 0.0
+        primal = values.sum() + 0.5 * (a * (f - m - b)).sum()
+        if not math.isfinite(gap):
+            return math.inf, math.inf, primal
+        if not inner:
+            rounding = bound(y, w, p, a, f, values, error)
+            rounding += _EVALUATION * abs(excess) + _EPS * y.shape[0] * gaps.sum()
+        return gap, rounding, primal
 
     measure = function(measure)
 
-    def certify(K, y, w, p, m, a, b, offset, tol):
-        """Return the certificate of the dual ``a``, with the best offset near ``b``.
+    def certify(K, y, w, p, m, a, f, b, offset, tol, inner):
+        """Return the certificate of the dual ``a`` with ``f = m + K a + b``, the best b near by.
 
         Where rounding decides whether the gap is below the tolerance, ``K a`` is computed anew in
-        twice the working precision.
+        twice the working precision. An inner problem of a solver does not care for rounding.
         """
-        rows, spread = np.flatnonzero(a), np.sqrt(np.maximum(np.diag(K), 0.0))
-        reach = np.abs(m) + abs(b) + spread * (spread * np.abs(a)).sum()  # |K_ij|² <= K_ii K_jj
-        f = m + b
-        add_product(K, rows, a, f)
-        error = _EPS * (0.25 * rows.shape[0] + 4.0) * reach  # four rows at a time
         if offset and math.isfinite(loss(y, f, w, p).sum()):
             db = center(y, f, w, p)
             if math.isfinite(db):
                 b, f = b + db, f + db
-        balanced = not offset or abs(a.sum()) <= BALANCED * np.abs(a).sum() + _NOTHING
-        gap, rounding = math.inf, math.inf
-        if balanced:
-            gap, rounding = measure(y, w, p, a, f, b, error)
-        energy = (a * (f - m - b)).sum()
-        primal = loss(y, f, w, p).sum() + 0.5 * energy
+        spread, size = np.sqrt(np.maximum(np.diag(K), 0.0)), np.abs(a)
+        reach = np.abs(m) + abs(b) + spread * (spread * size).sum()  # |K_ij|² <= K_ii K_jj
+        rows = np.flatnonzero(a)
+        error = _EPS * (0.25 * rows.shape[0] + 4.0) * reach  # four rows at a time
+        gap, rounding, primal = measure(y, w, p, m, a, f, b, error, inner)
         allowed = tol * (1.0 + abs(primal))
-        if rigorous and gap - rounding <= allowed < gap + rounding:
+        if not inner and gap - rounding <= allowed < gap + rounding:
             high, low = two_sum(m, np.full(m.shape[0], b))
             add_product_exactly(K, rows, a, high, low)
             exact, lost = two_sum(high, low)
             if np.isfinite(lost).all():
                 f = exact
                 error = np.abs(lost) + (_EPS * (rows.shape[0] + 2.0)) ** 2 * reach
-                gap, rounding = measure(y, w, p, a, f, b, error)
-                energy = (a * (f - m - b)).sum()
-                primal = loss(y, f, w, p).sum() + 0.5 * energy
-        size = np.abs(a).sum()
-        definite = energy >= -_NEGATIVE * size * (np.square(spread).max() * size + np.abs(f).max())
-        return Certificate(a, f, b, gap, rounding, primal, definite)
+                gap, rounding, primal = measure(y, w, p, m, a, f, b, error, inner)
+        if offset and abs(a.sum()) > BALANCED * size.sum() + _NOTHING:
+            gap, rounding = math.inf, math.inf
+        least = -_NEGATIVE * size.sum() * (np.square(spread).max() * size.sum() + np.abs(f).max())
+        return Certificate(a, f, b, gap, rounding, primal, (a * (f - m - b)).sum() >= least)
 
     return function(certify)

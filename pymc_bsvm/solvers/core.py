@@ -60,17 +60,19 @@ def _assemble(
     envelope: Callable[..., Any],
     function: Callable[..., Any],
 ) -> Callable[..., Any]:
-    words, newton = weighted(loss_type), None
-    center = make_center(words.slope, words.curve, function)
-    certify = make_certify(words, center if loss_type.differentiable else None, function)
-    if loss_type.differentiable:
-        newton = make_newton(words, center, certify, function)
-        if loss_type.envelope_type is None:
-            return newton
-    soft = weighted(loss_type.envelope_type)
-    center = make_center(soft.slope, soft.curve, function)
-    rough = make_certify(soft, center, function, rigorous=False)
-    inner = make_newton(soft, center, rough, function)
+    @functools.cache
+    def parts(of: type[Loss]) -> tuple[Any, Any]:
+        """Return what certifies the duals of a loss, and its Newton solver."""
+        words = weighted(of)
+        center = make_center(words.slope, words.curve, function) if of.differentiable else None
+        certify = make_certify(words, center, function)
+        return certify, center and make_newton(words, center, certify, function)
+
+    certify, newton = parts(loss_type)
+    if loss_type.envelope_type is None:
+        return newton
+    _, inner = parts(loss_type.envelope_type)
+    words = weighted(loss_type)
     return make_proximal(words, certify, newton, inner, envelope(loss_type), function)
 
 
@@ -80,12 +82,12 @@ def _restarted(solve: Callable[..., Any], function: Callable[..., Any]) -> Calla
     Each start has all of the steps. If both fail, the result is that of the better certificate.
     """
 
-    def restarted(K, y, w, p, m, a, b, offset, tol, least, most, callback):
-        first = solve(K, y, w, p, m, a, b, offset, tol, least, most, callback)
+    def restarted(K, y, w, p, m, a, b, offset, tol, inner, most, callback):
+        first = solve(K, y, w, p, m, a, b, offset, tol, inner, most, callback)
         if first.status == CONVERGED or not a.any():
             return Solved(first.certificate, first.factor, first.steps, first.status, False)
         zero = np.zeros(a.shape[0])
-        second = solve(K, y, w, p, m, zero, 0.0, offset, tol, least, most, callback)
+        second = solve(K, y, w, p, m, zero, 0.0, offset, tol, inner, most, callback)
         before, after = first.certificate, second.certificate
         better = after.gap + after.rounding < before.gap + before.rounding
         chosen = second if second.status == CONVERGED or better else first

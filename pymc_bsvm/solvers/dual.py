@@ -132,7 +132,7 @@ def solve_dual(
     p = loss.by_row(y.size) if engine == "numba" else loss.parameters
     with np.errstate(all="ignore"):
         solved = solver(type(loss))(
-            K, y, w, p, m, a, 0.0, bool(bias), tol, 0, int(max_iter), report
+            K, y, w, p, m, a, 0.0, bool(bias), tol, False, int(max_iter), report
         )
         solution = _solution(y, w, m, loss, solved)
     if not solution.converged and on_failure != "ignore":

@@ -11,6 +11,7 @@ __all__ = [
     "exact_sum",
     "factorize",
     "inspect",
+    "latent",
     "solve_free",
     "two_sum",
 ]
@@ -47,6 +48,14 @@ def add_product(K, rows, weights, out):
             for j in range(stop - start):
                 part[j] += w0 * r0[j]
             k += 1
+
+
+@numba.njit(cache=True, fastmath=False, nogil=True)
+def latent(K, m, a, b):
+    """Return ``m + K a + b``."""
+    f = m + b
+    add_product(K, np.flatnonzero(a), a, f)
+    return f
 
 
 @numba.njit(cache=True, fastmath=False, nogil=True)

@@ -12,13 +12,13 @@ _MAX_TRIALS = 100
 def _make_zero(derivative, function):
     """Return a function that finds ``t >= 0`` where ``derivative(t, *arguments)`` is nearly zero.
 
-    The zero is bracketed from t = 1 and found by the Illinois method, with a bisection at every
-    third trial. The result is 0 if the derivative is not negative at 0, and inf if it is negative
-    everywhere.
+    Its first argument is the derivative at 0, which the caller knows. The zero is bracketed from
+    t = 1 and found by the Illinois method, with a bisection at every third trial. The result is 0
+    if the derivative is not negative at 0, and inf if it is negative everywhere.
     """
 
-    def zero(*arguments):
-        low, at_low = 0.0, derivative(0.0, *arguments)
+    def zero(at_low, *arguments):
+        low = 0.0
         if not at_low < 0.0:
             return 0.0
         accept = -_ACCEPT * at_low
@@ -76,7 +76,7 @@ def make_center(slope, curve, function):
         if pull == 0.0:
             return 0.0
         step = pull / max(curve(y, f, w, p).sum(), abs(pull))
-        return step * zero(y, f, w, p, step)
+        return step * zero(-step * pull, y, f, w, p, step)
 
     return function(center)
 

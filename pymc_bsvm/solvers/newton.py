@@ -19,8 +19,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pymc_bsvm.solvers.certificate import Certificate, certified
-from pymc_bsvm.solvers.kernel import add_product, factorize
+from pymc_bsvm.solvers.certificate import certified, no_certificate
+from pymc_bsvm.solvers.kernel import add_product, factorize, latent
 from pymc_bsvm.solvers.lapack import cholesky_solve_in_place
 from pymc_bsvm.solvers.line_search import make_line_search
 
@@ -41,7 +41,8 @@ CONVERGED, MAX_ITER, STALLED, INDEFINITE, INFEASIBLE, UNBOUNDED = range(6)
 _ROUNDING = 1e-15  # relative; a descent below it cannot be seen in the primal
 _SNAP = 1e-13  # relative; a dual this near to its bound or to zero is there
 _POLISHED = 1e-13  # relative; what is left of the optimality condition after ...
-_POLISHES = 4  # ... at most so many corrections with the last factor
+_POLISHES = 4  # ... at most so many corrections with the last factor, ...
+_WORTHWHILE = 0.5  # ... each of which leaves no more than this share
 _SHORT = 1e-6  # a step after which the offset is minimised within the line search
 _PATIENCE = 3  # such steps before the search is given up
 
@@ -80,20 +81,20 @@ def make_newton(weighted, center, certify, function):
         Decorator that compiles, or does nothing.
     """
     loss, slope, curve, project = weighted.loss, weighted.slope, weighted.curve, weighted.project
-    row_gap = weighted.gap
+    pairing = weighted.pairing
     line_search = make_line_search(slope, center, function)
-    is_certified, empty, refuse = map(function, (certified, no_factor, _refuse))
+    is_certified, unknown, empty = map(function, (certified, no_certificate, no_factor))
 
-    def start(K, y, w, p, m, a, b, offset, tol):
-        """Return the certificate of the dual inside its domain, drawn back from behind a wall."""
+    def start(K, y, w, p, m, a, b, offset):
+        """Return the dual inside its domain, drawn back from behind a wall; with f and b."""
         a = project(y, a, w, p)
-        found = certify(K, y, w, p, m, a, b, offset, tol)
-        if offset and not math.isfinite(loss(y, found.f, w, p).sum()):
-            found = certify(K, y, w, p, m, a, 0.0, offset, tol)
-        while a.any() and not math.isfinite(loss(y, found.f, w, p).sum()):
+        f = latent(K, m, a, b)
+        if offset and not math.isfinite(loss(y, f, w, p).sum()):
+            f, b = latent(K, m, a, 0.0), 0.0
+        while a.any() and not math.isfinite(loss(y, f, w, p).sum()):
             a = 0.5 * a if np.abs(a).max() > 1e-3 else np.zeros(a.shape[0])
-            found = certify(K, y, w, p, m, a, found.b, offset, tol)
-        return found
+            f = latent(K, m, a, b)
+        return a, f, b
 
     def feasible(y, a, target, W, w, p, offset):
         """Return the dual put inside its domain, and to where the loss is flat or linear."""
@@ -129,24 +130,35 @@ def make_newton(weighted, center, certify, function):
         cholesky_solve_in_place(factor.cholesky, x)
         return da, df, x
 
-    def polish(K, y, w, p, m, found, factor, tol):
-        """Correct a certified dual with the factor at hand, while that makes it more precise.
+    decompose, direction = function(decompose), function(direction)
+
+    def polish(K, y, w, p, m, a, f, factor):
+        """Correct a dual with the factor at hand, while that makes it more precise.
 
         The gap is of second order in the dual, so that a dual may be certified and yet too coarse
-        for derivatives. Each correction costs no factorisation, and is certified as well.
+        for derivatives. Each correction costs no factorisation.
         """
-        rho = -slope(y, found.f, w, p) - found.a
+        rho = -slope(y, f, w, p) - a
         for _ in range(_POLISHES):
-            if not np.abs(rho).max() > _POLISHED * np.abs(found.a).max():
+            if not np.abs(rho).max() > _POLISHED * np.abs(a).max():
                 break
             da, _, x = direction(K, factor, rho)
             da[factor.free] = factor.root[factor.free] * x[0]
-            better = certify(K, y, w, p, m, project(y, found.a + da, w, p), 0.0, False, tol)
-            left = -slope(y, better.f, w, p) - better.a
-            if not (is_certified(better, tol) and np.abs(left).max() < 0.5 * np.abs(rho).max()):
+            better = project(y, a + da, w, p)
+            f_better = latent(K, m, better, 0.0)
+            rho_better = -slope(y, f_better, w, p) - better
+            if not np.abs(rho_better).max() < _WORTHWHILE * np.abs(rho).max():
                 break
-            found, rho = better, left
-        return found
+            a, f, rho = better, f_better, rho_better
+        return a, f
+
+    polish = function(polish)
+
+    def polished(K, y, w, p, m, found, factor, offset, tol, inner):
+        """Return the certificate of the polished dual, if that is certified too."""
+        a, f = polish(K, y, w, p, m, found.a, found.f, factor)
+        better = certify(K, y, w, p, m, a, f, found.b, offset, tol, inner)
+        return better if inner or is_certified(better, tol) else found
 
     def step(K, factor, rho, a, offset):
         """Return the Newton step, of the dual, the latent values and the offset."""
@@ -160,40 +172,40 @@ def make_newton(weighted, center, certify, function):
         add_product(K, free, da, df)
         return da, df + db, db
 
-    start, feasible, decompose, direction = map(function, (start, feasible, decompose, direction))
-    polish, step = function(polish), function(step)
+    start, feasible, polished, step = map(function, (start, feasible, polished, step))
 
-    def newton(K, y, w, p, m, a, b, offset, tol, least, most, callback):
-        """Minimise P from the dual ``a`` and the offset ``b``, in ``least`` to ``most`` steps.
+    def newton(K, y, w, p, m, a, b, offset, tol, inner, most, callback):
+        """Minimise P from the dual ``a`` and the offset ``b``, in at most ``most`` steps.
 
         The iterate is ``a, f, b``, where f follows the steps and ``a`` may be outside its domain.
-        What is returned is the best certificate that was found.
+        What is returned is the best certificate that was found. The inner problem of a solver takes
+        at least one step, and does not care for rounding.
         """
-        best = start(K, y, w, p, m, a, b, offset, tol)
+        a, f, b = start(K, y, w, p, m, a, b, offset)
         factor, steps, idle, t = empty(), 0, 0, 1.0
-        if not math.isfinite(loss(y, best.f, w, p).sum()):
-            return Outcome(refuse(best), factor, steps, INFEASIBLE)
-        if least == 0 and best.definite and is_certified(best, tol):
-            return Outcome(best, factor, steps, CONVERGED)
-        a, f, b = best.a, best.f, best.b
+        best = unknown(a, f, b)
+        if not math.isfinite(loss(y, f, w, p).sum()):
+            return Outcome(best, factor, steps, INFEASIBLE)
         while True:
             if offset and math.isfinite(loss(y, f, w, p).sum()):
                 db = center(y, f, w, p)
                 if not math.isfinite(db):
-                    return Outcome(refuse(best), factor, steps, UNBOUNDED)
+                    return Outcome(unknown(best.a, best.f, best.b), factor, steps, UNBOUNDED)
                 b, f = b + db, f + db
-            W, target = curve(y, f, w, p), -slope(y, f, w, p)
+            W, target, values = curve(y, f, w, p), -slope(y, f, w, p), loss(y, f, w, p)
             inside = feasible(y, a, target, W, w, p, offset)
-            gap = row_gap(y, f, inside, w, p).sum() - b * inside.sum()
-            primal = loss(y, f, w, p).sum() + 0.5 * (a * (f - m - b)).sum()
+            gap = (values + pairing(y, f, inside, w, p)).sum() - b * inside.sum()
+            primal = values.sum() + 0.5 * (a * (f - m - b)).sum()
             last = steps == most or idle == _PATIENCE
-            if last or (steps >= least and gap <= tol * (1.0 + abs(primal))):
-                found = certify(K, y, w, p, m, inside, b, offset, tol)
+            ready = steps > 0 or not inner
+            if last or (ready and gap <= tol * (1.0 + abs(primal))):
+                from_scratch = latent(K, m, inside, b)
+                found = certify(K, y, w, p, m, inside, from_scratch, b, offset, tol, inner)
                 if not found.definite:
-                    return Outcome(refuse(found), factor, steps, INDEFINITE)
-                if steps >= least and is_certified(found, tol):
+                    return Outcome(unknown(found.a, found.f, found.b), factor, steps, INDEFINITE)
+                if ready and is_certified(found, tol):
                     if factor.cholesky.shape[0] > 0 and not offset:
-                        found = polish(K, y, w, p, m, found, factor, tol)
+                        found = polished(K, y, w, p, m, found, factor, offset, tol, inner)
                     return Outcome(found, factor, steps, CONVERGED)
                 if found.gap + found.rounding <= best.gap + best.rounding:
                     best = found
@@ -202,15 +214,15 @@ def make_newton(weighted, center, certify, function):
             factor = empty()  # let the last factor go before the next is made
             factor, definite = decompose(K, W)
             if not definite:
-                return Outcome(refuse(best), factor, steps, INDEFINITE)
+                return Outcome(unknown(best.a, best.f, best.b), factor, steps, INDEFINITE)
             da, df, db = step(K, factor, target - a, a, offset)
             if not np.isfinite(df).all():
-                return Outcome(refuse(best), factor, steps, INDEFINITE)
+                return Outcome(unknown(best.a, best.f, best.b), factor, steps, INDEFINITE)
             descent = ((target - a) * df).sum() + db * a.sum()
             if descent > _ROUNDING * (1.0 + abs(primal)):
                 idle = 0
                 joint = offset and (factor.free.shape[0] == 0 or t < _SHORT)
-                t = line_search(y, f, a, w, p, df, da, db, joint)
+                t = line_search(-descent, y, f, a, w, p, df, da, db, joint)
             else:  # the primal is at its minimum; the dual may still move where K does not see it
                 idle += 1
                 t = 1.0
@@ -228,8 +240,3 @@ def no_factor():
     """Return the factor of no rows."""
     nothing = np.zeros(0)
     return Factor(np.flatnonzero(nothing), nothing, np.empty((0, 0)))
-
-
-def _refuse(found):
-    """Return a certificate that certifies nothing."""
-    return Certificate(found.a, found.f, found.b, math.inf, math.inf, found.primal, found.definite)

@@ -12,7 +12,8 @@ import math
 
 import numpy as np
 
-from pymc_bsvm.solvers.certificate import certified
+from pymc_bsvm.solvers.certificate import certified, no_certificate
+from pymc_bsvm.solvers.kernel import latent
 from pymc_bsvm.solvers.newton import CONVERGED, MAX_ITER, STALLED, Outcome, no_factor
 
 __all__ = ["make_proximal"]
@@ -49,12 +50,12 @@ def make_proximal(weighted, certify, newton, envelope_newton, envelope, function
     """
     loss, project = weighted.loss, weighted.project
     envelope_parameters, stiffness = envelope
-    is_certified, empty = function(certified), function(no_factor)
+    is_certified, unknown, empty = map(function, (certified, no_certificate, no_factor))
 
     if newton is None:  # never called, but compiled
 
-        def newton(K, y, w, p, m, a, b, offset, tol, least, most, callback):
-            return Outcome(certify(K, y, w, p, m, a, b, offset, tol), empty(), 0, STALLED)
+        def newton(K, y, w, p, m, a, b, offset, tol, inner, most, callback):
+            return Outcome(unknown(a, m + b, b), empty(), 0, STALLED)
 
         newton = function(newton)
 
@@ -69,13 +70,13 @@ def make_proximal(weighted, certify, newton, envelope_newton, envelope, function
         lost = lost[(lost > 0.0) & np.isfinite(lost)]
         return _START * np.median(lost) / bound / bound if lost.shape[0] > 0 else 0.0
 
-    def approach(K, y, w, p, m, a, b, offset, most, callback, h, softness):
+    def approach(K, y, w, p, m, a, b, offset, inner, most, callback, h, softness):
         """Go through wide envelopes to narrower ones, until they are as narrow as the bend."""
         steps, inverse = 0, np.where(w > 0.0, 1.0 / np.where(w > 0.0, w, 1.0), 0.0)
         while h > 3.0 * softness:
             q, shift = envelope_parameters(h, p), h * inverse * a
             outcome = envelope_newton(
-                K, y, w, q, m - shift, a, b, offset, _ROUGH, 0, most - steps, callback
+                K, y, w, q, m - shift, a, b, offset, _ROUGH, inner, most - steps, callback
             )
             steps += outcome.steps
             if outcome.status > STALLED:
@@ -83,24 +84,24 @@ def make_proximal(weighted, certify, newton, envelope_newton, envelope, function
             a, b, h = outcome.certificate.a, outcome.certificate.b, _SHRINK * h
         return a, b, h, steps
 
-    def descend(K, y, w, p, m, a, b, offset, tol, most, callback, h, largest):
+    def descend(K, y, w, p, m, a, b, offset, tol, inner, most, callback, h, largest):
         """Take proximal steps on the loss itself, with a shrinking h, until one is certified."""
         inverse = np.where(w > 0.0, 1.0 / np.where(w > 0.0, w, 1.0), 0.0)
         floor = _NARROWEST * largest if largest > 0.0 else _NARROWEST
         h, steps, idle, lowest = max(h, floor), 0, 0, math.inf
-        best, factor = certify(K, y, w, p, m, project(y, a, w, p), b, offset, tol), empty()
+        best, factor = unknown(a, m + b, b), empty()
         while True:
             factor = empty()  # let the last factor go before the next is made
             q, shift = envelope_parameters(h, p), h * inverse * a
             outcome = envelope_newton(
-                K, y, w, q, m - shift, a, b, offset, 1e-3 * tol, 1, most - steps, callback
+                K, y, w, q, m - shift, a, b, offset, 1e-3 * tol, not inner, most - steps, callback
             )
             steps, factor, status = steps + outcome.steps, outcome.factor, outcome.status
             if status > STALLED:
                 return Outcome(outcome.certificate, factor, steps, status)
             used, b = outcome.steps, outcome.certificate.b
             a = project(y, outcome.certificate.a, w, p)
-            found = certify(K, y, w, p, m, a, b, offset, tol)
+            found = certify(K, y, w, p, m, a, latent(K, m, a, b), b, offset, tol, inner)
             idle = 0 if found.gap < 0.5 * lowest else idle + 1
             lowest = min(lowest, found.gap)
             if found.gap + found.rounding <= best.gap + best.rounding:
@@ -116,7 +117,7 @@ def make_proximal(weighted, certify, newton, envelope_newton, envelope, function
 
     first_width, approach, descend = map(function, (first_width, approach, descend))
 
-    def proximal(K, y, w, p, m, a, b, offset, tol, least, most, callback):
+    def proximal(K, y, w, p, m, a, b, offset, tol, inner, most, callback):
         """Minimise P; arguments and results are those of the Newton solver."""
         largest = max(np.diag(K).max(), 0.0)
         floor = _NARROWEST * largest if largest > 0.0 else _NARROWEST
@@ -124,23 +125,27 @@ def make_proximal(weighted, certify, newton, envelope_newton, envelope, function
         h, warm, steps = first_width(y, w, p, m), a.any(), 0
         if softness <= 1e-3 * floor:  # a bend too narrow for Newton's method, or a kink
             h = min(h, 1e3 * floor) if warm else h
-            return descend(K, y, w, p, m, a, b, offset, tol, most, callback, h, largest)
+            return descend(K, y, w, p, m, a, b, offset, tol, inner, most, callback, h, largest)
         if warm or h <= 10.0 * softness:
             budget = min(most, _WARM_STEPS) if h > 10.0 * softness else most
-            outcome = newton(K, y, w, p, m, a, b, offset, tol, least, budget, callback)
+            outcome = newton(K, y, w, p, m, a, b, offset, tol, inner, budget, callback)
             steps = outcome.steps
             if not (outcome.status == STALLED or (outcome.status == MAX_ITER and steps < most)):
                 return outcome
             a, b = outcome.certificate.a, outcome.certificate.b
             outcome = Outcome(outcome.certificate, empty(), steps, STALLED)  # let its factor go
-        a, b, h, used = approach(K, y, w, p, m, a, b, offset, most - steps, callback, h, softness)
+        a, b, h, used = approach(
+            K, y, w, p, m, a, b, offset, inner, most - steps, callback, h, softness
+        )
         budget = min(most - steps - used, _DIRECT_STEPS)
-        outcome = newton(K, y, w, p, m, a, b, offset, tol, 0, budget, callback)
+        outcome = newton(K, y, w, p, m, a, b, offset, tol, inner, budget, callback)
         steps += used + outcome.steps
         if steps < most and (outcome.status == STALLED or outcome.status == MAX_ITER):
             a, b = outcome.certificate.a, outcome.certificate.b
             outcome = Outcome(outcome.certificate, empty(), steps, STALLED)
-            outcome = descend(K, y, w, p, m, a, b, offset, tol, most - steps, callback, h, largest)
+            outcome = descend(
+                K, y, w, p, m, a, b, offset, tol, inner, most - steps, callback, h, largest
+            )
             steps += outcome.steps
         return Outcome(outcome.certificate, outcome.factor, steps, outcome.status)
 

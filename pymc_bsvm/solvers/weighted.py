@@ -28,7 +28,7 @@ __all__ = [
 
 
 class Weighted(NamedTuple):
-    """Functions of vectors ``(y, x, w, p)``; `gap` takes ``(y, f, a, w, p)``."""
+    """Functions of vectors ``(y, x, w, p)``; `pairing` takes ``(y, f, a, w, p)``."""
 
     loss: Callable[..., Any]
     slope: Callable[..., Any]
@@ -39,8 +39,8 @@ class Weighted(NamedTuple):
     """The conjugate at -a, for a inside its domain."""
     project: Callable[..., Any]
     """The nearest dual vector inside the dual domain."""
-    gap: Callable[..., Any]
-    """The Fenchel-Young gap of each row."""
+    pairing: Callable[..., Any]
+    """The conjugate at -a, plus ``a f``: with the loss, the Fenchel-Young gap of each row."""
     of_residual: bool
     """Whether the loss is one of ``y - f``."""
 
@@ -78,15 +78,15 @@ def _state(loss_type: type[Loss], xp: Any) -> tuple[Callable[..., Any], ...]:
 
     loss, dual = xp.function(loss), xp.function(dual)
 
-    def gap_of_residual(y, f, a, w, *p):  # l*(-a) + a f depends on y - f only
-        return loss(y, f, w, *p) + dual(y - f, a, w, *p)
+    def pairing_of_residual(y, f, a, w, *p):  # of y - f only: nothing cancels far from zero
+        return dual(y - f, a, w, *p)
 
-    def gap_of_margin(y, f, a, w, *p):
-        return loss(y, f, w, *p) + dual(y, a, w, *p) + a * f
+    def pairing_of_margin(y, f, a, w, *p):
+        return dual(y, a, w, *p) + a * f
 
-    gap = gap_of_residual if loss_type.task == "regression" else gap_of_margin
-    slope, curve, project, gap = map(xp.function, (slope, curve, project, gap))
-    return loss, slope, curve, dual, project, gap
+    pairing = pairing_of_residual if loss_type.task == "regression" else pairing_of_margin
+    slope, curve, project, pairing = map(xp.function, (slope, curve, project, pairing))
+    return loss, slope, curve, dual, project, pairing
 
 
 @functools.cache
@@ -124,7 +124,7 @@ def compiled(loss_type: type[Loss]) -> Weighted:
 
         return lifted
 
-    def lift_gap(formula):
+    def lift_pairing(formula):
         @numba_language.function
         def lifted(y, f, a, w, p):
             out = np.empty(y.shape[0])
@@ -134,8 +134,10 @@ def compiled(loss_type: type[Loss]) -> Weighted:
 
         return lifted
 
-    *pairs, gap = _state(loss_type, numba_language)
-    return Weighted._make([*map(lift, pairs), lift_gap(gap), loss_type.task == "regression"])
+    *pairs, pairing = _state(loss_type, numba_language)
+    return Weighted._make(
+        [*map(lift, pairs), lift_pairing(pairing), loss_type.task == "regression"]
+    )
 
 
 @functools.cache

@@ -114,7 +114,7 @@ def test_compiled_solver_equals_the_interpreted_one(loss):
         K, y = problem(loss, max(n, 2))
         K, y = np.ascontiguousarray(K[:n, :n]), y[:n]
         m, w = np.full(n, 0.05), np.resize([1.0, 2.0, 0.5], n)
-        arguments = (K, y, w, loss.by_row(n), m, np.zeros(n), 0.0, bias, 1e-10, 0, 500, None)
+        arguments = (K, y, w, loss.by_row(n), m, np.zeros(n), 0.0, bias, 1e-10, False, 500, None)
         with np.errstate(all="ignore"):
             one = slow(*arguments)
         two = fast(*arguments)
