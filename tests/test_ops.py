@@ -15,6 +15,7 @@ from pytensor.gradient import verify_grad
 
 from pymc_bsvm import losses, solve_dual, symbolic
 from pymc_bsvm.ops import DualSolve, FreeSolve, ImplicitDual, LogDet, SupportRows
+from pymc_bsvm.ops.base import code_of
 from pymc_bsvm.ops.log_det import LogDetGradient
 from pymc_bsvm.solvers import kernel
 from pymc_bsvm.solvers.determinant import log_det, log_det_gradient
@@ -547,3 +548,17 @@ def test_log_det_is_precise_whatever_the_data_say(scale):
     inverse = np.linalg.inv(np.eye(60) + K * W)  # (I + K W)⁻¹
     np.testing.assert_allclose(q, np.diag(inverse @ K), rtol=1e-11)
     np.testing.assert_allclose(R, W[:, None] * inverse, rtol=1e-9, atol=1e-11 * np.abs(R).max())
+
+
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [
+        ('"""Other words."""\n\ndef f(x):  # twice\n    "Double."\n    return 2 * x\n', True),
+        ("def f(x): return (2 *\n x)", True),
+        ("def f(x):\n    return 3 * x\n", False),
+        ("def f(x):\n    return '2' * x\n", False),
+    ],
+)
+def test_the_version_of_the_ops_is_that_of_their_code(text, same):
+    code = code_of(b'"""Words."""\n\n\ndef f(x):\n    return 2 * x\n')
+    assert (code_of(text.encode()) == code) is same

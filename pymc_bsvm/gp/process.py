@@ -434,9 +434,10 @@ class LaplaceProcess(Base):
         """Return the compiled functions of a model; they are kept for the process's own data."""
         model = modelcontext(model)
         on = self._given(given)
-        known, evaluator = self._evaluators.get(id(model), (None, None))
-        if given is None and evaluator is not None and known is model:  # ids are others in a copy
-            return evaluator, on.curvature
+        if given is None and id(model) in self._evaluators:
+            owner, evaluator = self._evaluators[id(model)]
+            if owner is model:  # in a copy from another process ids mean other models
+                return evaluator, on.curvature
         prior = self._prior(on.X, on.process)
         evaluator = Evaluator(prior, on.X, on.y, on.loss, on.jitter, model)
         if given is None:
