@@ -14,7 +14,10 @@ ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 BASE = PROJECT["project"]["dependencies"]
 EXTRAS = PROJECT["project"]["optional-dependencies"]
-INCLUDED = PROJECT["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]
+INCLUDED = [
+    name.removeprefix("/")  # which says that it is at the top
+    for name in PROJECT["tool"]["hatch"]["build"]["targets"]["sdist"]["include"]
+]
 
 IMPORTED_AS = {"scikit-learn": "sklearn"}  # where - to _ is not enough
 # What is imported only when it is asked for, and by whom.

@@ -12,7 +12,7 @@ import pymc_bsvm
 
 ROOT = Path(__file__).parents[1]
 MOST_LINES = 400
-# Methods of one class that share its state; to be split when conditioning gets an object of its own.
+# One class with its documentation; conditioning could become an object of its own.
 LONG = {"pymc_bsvm/gp/process.py"}
 
 
