@@ -21,7 +21,7 @@ BOOKS ?= notebooks
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: bench-committee bench-estimators bench-calibration bench-evidence bench-solver help setup base-env test-env dev-env demo test test-slow lint format types docs notebooks clean
+.PHONY: bench-committee bench-estimators bench-calibration bench-evidence bench-solver help setup base-env test-env dev-env demo test test-lowest test-slow lint format types docs notebooks clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1|/' \
@@ -46,6 +46,9 @@ test: test-env ## run the tests, without the slow ones
 
 test-slow: test-env ## run the long sampling tests only
 	@$(TEST_ENV) $(PY) -m pytest -m slow $(PYTEST_ARGS)
+
+test-lowest: ## try the oldest versions that pyproject.toml allows
+	@$(THREADS) CACHE="$(CACHE)" scripts/lowest.sh
 
 bench-solver: test-env ## time the solver against LIBSVM and BLAS; rewrites benchmarks/solver.md
 	@$(THREADS) $(PY) benchmarks/solver.py

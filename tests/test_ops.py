@@ -15,6 +15,7 @@ from pytensor.gradient import verify_grad
 
 from pymc_bsvm import losses, solve_dual, symbolic
 from pymc_bsvm.ops import DualSolve, FreeSolve, ImplicitDual, LogDet, SupportRows
+from pymc_bsvm.ops.base import code_of
 from pymc_bsvm.ops.log_det import LogDetGradient
 from pymc_bsvm.solvers import kernel
 from pymc_bsvm.solvers.determinant import log_det, log_det_gradient
@@ -629,3 +630,17 @@ def test_parameters_of_the_wrong_shape(problem, mode):
     for shape in ((3, 24), (3, 1), (2, 25)):
         with pytest.raises(ValueError, match="do not agree"):
             solve(np.ones(shape))
+
+
+@pytest.mark.parametrize(
+    ("text", "same"),
+    [
+        ('"""Other words."""\n\ndef f(x):  # twice\n    "Double."\n    return 2 * x\n', True),
+        ("def f(x): return (2 *\n x)", True),
+        ("def f(x):\n    return 3 * x\n", False),
+        ("def f(x):\n    return '2' * x\n", False),
+    ],
+)
+def test_the_version_of_the_ops_is_that_of_their_code(text, same):
+    code = code_of(b'"""Words."""\n\n\ndef f(x):\n    return 2 * x\n')
+    assert (code_of(text.encode()) == code) is same

@@ -1,6 +1,7 @@
 """Bayesian support vector machines with the habits of scikit-learn.
 
-The default engine is NumPy and SciPy: nothing is compiled for a fit.
+No PyMC model is compiled for a fit. Numba compiles the solver's kernels when they are first used,
+and keeps them on disk.
 """
 
 try:

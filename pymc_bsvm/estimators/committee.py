@@ -34,8 +34,8 @@ class BayesianSVRCommittee(RegressionPredictions, BayesianMachine):
     something. The variance of the function is scaled on rows that no expert saw.
 
     Time and memory are linear in the number of rows. Tasks go through joblib one expert at a time:
-    ``joblib.parallel_config`` chooses threads, processes, Dask or Ray. Nothing is compiled on a
-    worker.
+    ``joblib.parallel_config`` chooses threads, processes, Dask or Ray. No PyMC model is
+    compiled on a worker.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ class BayesianSVRCommittee(RegressionPredictions, BayesianMachine):
     --------
     >>> from pymc_bsvm.datasets import sinc
     >>> from pymc_bsvm.estimators import BayesianSVRCommittee
-    >>> X, y = sinc(600)
+    >>> X, y = sinc(800)
     >>> committee = BayesianSVRCommittee(expert_size=200, random_state=0).fit(X, y)
     >>> committee.n_experts_
     3

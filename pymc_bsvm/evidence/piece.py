@@ -112,6 +112,3 @@ def falling_integral(slope: Array, bend: Array, width: Array) -> Array:
 def mills_ratio(x: Array) -> Array:
     """Return ``(1 - Phi(x)) / phi(x)``."""
     return np.asarray(math.sqrt(0.5 * math.pi) * erfcx(x / math.sqrt(2.0)))
-
-
-# ---- any log-concave function ------------------------------------------------------------------

@@ -173,6 +173,3 @@ def _adaptive(integrand: Callable[..., Array], edges: Array, tolerance: Array) -
         if owner.size > _MOST_PANELS * n:
             break
     return done + by_owner(value)
-
-
-# ---- where a loss changes its formula ----------------------------------------------------------

@@ -23,7 +23,7 @@ class BSVR(LaplaceProcess):
 
     See Also
     --------
-    pymc_bsvm.gp.Laplace : the methods, and what the marginal likelihood is.
+    pymc_bsvm.gp.Laplace : the methods, copies by cloudpickle, and what the marginal likelihood is.
     pymc_bsvm.SILF : the likelihood alone, for a `pm.gp.Latent` process.
 
     References

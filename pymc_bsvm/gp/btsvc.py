@@ -23,7 +23,7 @@ class BTSVC(LaplaceProcess):
 
     See Also
     --------
-    pymc_bsvm.gp.Laplace : the methods, and what the marginal likelihood is.
+    pymc_bsvm.gp.Laplace : the methods, copies by cloudpickle, and what the marginal likelihood is.
     pymc_bsvm.Trigonometric : the likelihood alone, for a `pm.gp.Latent` process.
 
     References

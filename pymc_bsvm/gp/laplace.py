@@ -29,6 +29,11 @@ class Laplace(LaplaceProcess):
     BSVR, BTSVC : the regression and the classification model of the papers.
     pymc_bsvm.laplace_evidence : the same evidence for a given covariance matrix.
 
+    Notes
+    -----
+    It refers to variables of its model, so that ``cloudpickle.dumps((model, gp))`` copies the two
+    together. PyMC's models cannot be pickled otherwise.
+
     Examples
     --------
     .. code-block:: python

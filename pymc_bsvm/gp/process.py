@@ -436,7 +436,9 @@ class LaplaceProcess(Base):
         model = modelcontext(model)
         on = self._given(given)
         if given is None and id(model) in self._evaluators:
-            return self._evaluators[id(model)][1], on.curvature
+            owner, evaluator = self._evaluators[id(model)]
+            if owner is model:  # in a copy from another process ids mean other models
+                return evaluator, on.curvature
         prior = self._prior(on.X, on.process)
         row_loss = RowLoss(on.loss, on.X.type.shape[1])
         evaluator = Evaluator(prior, row_loss, on.X, on.y, on.jitter, model)

@@ -19,6 +19,7 @@ from pymc.backends.arviz import (
 )
 from pymc.model.core import Model
 
+from pymc_bsvm._pickling import ByCloudpickle
 from pymc_bsvm.evidence.laplace import LaplaceEvidence
 from pymc_bsvm.evidence.restart import Ending, Restart
 from pymc_bsvm.inference.committee import Committee
@@ -37,8 +38,11 @@ _SAME_PLACE = 0.05  # ... this near on the unconstrained space are one
 
 
 @dataclass(frozen=True)
-class EvidenceFit:
-    """The hyperparameters of the highest posterior (or evidence), and how they were found."""
+class EvidenceFit(ByCloudpickle):
+    """The hyperparameters of the highest posterior (or evidence), and how they were found.
+
+    Its pickle contains a copy of the model, which cloudpickle writes.
+    """
 
     point: dict[str, Array]
     """All free and deterministic variables at the best point, by name, on their own scale."""

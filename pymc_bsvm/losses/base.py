@@ -36,7 +36,10 @@ __all__ = [
 
 
 class Formulas(NamedTuple):
-    """The formulas of one loss in one array language; the loss's parameters come last."""
+    """The formulas of one loss in one array language; the loss's parameters come last.
+
+    They are closures: cloudpickle and joblib carry them to other processes, pickle does not.
+    """
 
     value: Callable[..., Any]
     """``(y, f, *parameters)``: the loss, +inf outside its domain."""

@@ -17,7 +17,10 @@ __all__ = ["NoiseFormulas", "NoiseLoss", "noise_formulas"]
 
 
 class NoiseFormulas(NamedTuple):
-    """The noise density ``exp(-l) / Z`` of a loss in one array language."""
+    """The noise density ``exp(-l) / Z`` of a loss in one array language.
+
+    Closures, as in `Formulas`: cloudpickle and joblib carry them to other processes.
+    """
 
     variance: Callable[..., Any]
     """``(*parameters)``: the variance."""

@@ -31,12 +31,18 @@ SILF_RAMP_WIDTH = 0.5
 
 
 def _make_above_flat(xp: Any) -> Any:
-    """Return ``d, epsilon, beta -> d - lo``, lo = (1 - beta) epsilon with its rounding undone."""
+    """Return ``d, epsilon, beta -> d - lo`` with lo = (1 - beta) epsilon, without cancellation.
+
+    The difference of two numbers within a factor of two is exact, so that what is subtracted first
+    is epsilon, near which a narrow quadratic zone lies. The two sides of epsilon are told apart by
+    `where`, so that no compiler can put the sum into another order.
+    """
 
     def above_flat(d: Any, epsilon: Any, beta: Any) -> Any:
-        bend = beta * epsilon
-        lo = epsilon - bend
-        return (d - lo) - ((epsilon - lo) - bend)
+        outside = d > epsilon
+        over, under = xp.where(outside, d - epsilon, 0.0), xp.where(outside, 0.0, epsilon - d)
+        near = over + (beta * epsilon - under)
+        return xp.where(2.0 * d < epsilon, d - (1.0 - beta) * epsilon, near)
 
     return xp.function(above_flat)
 
@@ -52,9 +58,9 @@ def silf_formulas(xp: Any) -> Formulas:
 
     def value(y: Any, f: Any, C: Any, epsilon: Any, beta: Any) -> Any:  # (2.28)
         u, width = rise(y, f, epsilon, beta), 2.0 * beta * epsilon
-        risen = xp.maximum(u, 0.0)
-        t = xp.minimum(risen, width)
-        return C * (0.5 * t * (t / width) + (risen - t))  # knots: one comparison, one derivative
+        linear = u > width  # one comparison, so that the derivative counts once at the knot
+        t = xp.where(linear, width, xp.maximum(u, 0.0))
+        return C * (0.5 * t * (t / width) + xp.where(linear, u - width, 0.0))
 
     def derivative(y: Any, f: Any, C: Any, epsilon: Any, beta: Any) -> Any:  # (2.29)
         u, width = rise(y, f, epsilon, beta), 2.0 * beta * epsilon

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from enum import Enum, unique
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -114,6 +115,10 @@ class DualSolveError(RuntimeError):
     def __init__(self, message: str, solution: DualSolution) -> None:
         super().__init__(message)
         self.solution = solution
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle both arguments; by default an exception is called with its message alone."""
+        return type(self), (*self.args, self.solution), self.__dict__
 
 
 class DualSolveWarning(UserWarning):
