@@ -1,5 +1,7 @@
 """The words in which losses are written, for JAX; see `pymc_bsvm.losses.numpy_language`."""
 
+from operator import sub as difference
+
 from jax.numpy import (
     abs,
     arctan,
@@ -21,6 +23,7 @@ __all__ = [
     "abs",
     "arctan",
     "clip",
+    "difference",
     "erf",
     "erfc",
     "exp",

@@ -4,6 +4,8 @@ See `pymc_bsvm.losses.numpy_language` for the idea: with this module as the arra
 ``losses.formulas(SILF, symbolic)`` gives SILF as PyTensor expressions that differentiate.
 """
 
+from typing import Any
+
 from pytensor.tensor import (
     abs,
     arctan,
@@ -27,6 +29,7 @@ __all__ = [
     "abs",
     "arctan",
     "clip",
+    "difference",
     "erf",
     "erfc",
     "erfcinv",
@@ -43,7 +46,17 @@ __all__ = [
     "where",
 ]
 
+_LEAST = -1e38  # in any floating point type
+
 
 def function[F](formula: F) -> F:
     """Make a formula callable from other formulas; PyTensor needs nothing for that."""
     return formula
+
+
+def difference(x: Any, y: Any) -> Any:
+    """Return ``x - y``, which no rewrite merges with the terms around it.
+
+    The maximum changes nothing, but rewrites and compilers do not know that: no residual is so far.
+    """
+    return maximum(x - y, _LEAST)

@@ -13,11 +13,11 @@ __all__ = [
     "abs",
     "arctan",
     "clip",
+    "difference",
     "erf",
     "erfc",
     "exp",
     "function",
-    "inlined",
     "log",
     "log1p",
     "maximum",
@@ -44,3 +44,9 @@ def where(condition: bool, x: float, y: float) -> float:
 def clip(x: float, low: float, high: float) -> float:
     """Return the value in [low, high] nearest to x."""
     return min(max(x, low), high)
+
+
+@function
+def difference(x: float, y: float) -> float:
+    """Return ``x - y``."""
+    return x - y

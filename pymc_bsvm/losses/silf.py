@@ -31,18 +31,13 @@ SILF_RAMP_WIDTH = 0.5
 
 
 def _make_above_flat(xp: Any) -> Any:
-    """Return ``d, epsilon, beta -> d - lo`` with lo = (1 - beta) epsilon, without cancellation.
-
-    The difference of two numbers within a factor of two is exact, so that what is subtracted first
-    is epsilon, near which a narrow quadratic zone lies. The two sides of epsilon are told apart by
-    `where`, so that no compiler can put the sum into another order.
-    """
+    """Return ``d, epsilon, beta -> d - lo``, lo = (1 - beta) epsilon with its rounding undone."""
+    difference = xp.difference
 
     def above_flat(d: Any, epsilon: Any, beta: Any) -> Any:
-        outside = d > epsilon
-        over, under = xp.where(outside, d - epsilon, 0.0), xp.where(outside, 0.0, epsilon - d)
-        near = over + (beta * epsilon - under)
-        return xp.where(2.0 * d < epsilon, d - (1.0 - beta) * epsilon, near)
+        bend = beta * epsilon
+        lo = difference(epsilon, bend)
+        return difference(difference(d, lo), difference(difference(epsilon, lo), bend))
 
     return xp.function(above_flat)
 
@@ -58,9 +53,8 @@ def silf_formulas(xp: Any) -> Formulas:
 
     def value(y: Any, f: Any, C: Any, epsilon: Any, beta: Any) -> Any:  # (2.28)
         u, width = rise(y, f, epsilon, beta), 2.0 * beta * epsilon
-        linear = u > width  # one comparison, so that the derivative counts once at the knot
-        t = xp.where(linear, width, xp.maximum(u, 0.0))
-        return C * (0.5 * t * (t / width) + xp.where(linear, u - width, 0.0))
+        s = xp.clip(u / width, 0.0, 1.0)  # maximises, so that derivatives by way of s are zero
+        return C * (s * (u - 0.5 * s * width))
 
     def derivative(y: Any, f: Any, C: Any, epsilon: Any, beta: Any) -> Any:  # (2.29)
         u, width = rise(y, f, epsilon, beta), 2.0 * beta * epsilon
@@ -173,7 +167,7 @@ def silf_envelope(h: Any, C: Any, epsilon: Any, beta: Any) -> tuple[Any, Any, An
 
 def silf_stiffness(C: Any, epsilon: Any, beta: Any) -> Any:
     """Return the curvature of the quadratic zone."""
-    return C / (2.0 * beta * epsilon)
+    return 0.5 * C / beta / epsilon
 
 
 @dataclass(frozen=True)
