@@ -46,7 +46,7 @@ class Gaussian(NoiseLoss):
             return -(y - f) / sigma / sigma
 
         def curvature(y: Any, f: Any, sigma: Any) -> Any:
-            return 1.0 / (sigma * sigma) + 0.0 * (y - f)
+            return 1.0 / sigma / sigma + 0.0 * (y - f)
 
         def conjugate(y: Any, a: Any, sigma: Any) -> Any:
             return 0.5 * (sigma * a) * (sigma * a) - a * y
@@ -87,7 +87,7 @@ class Gaussian(NoiseLoss):
     @staticmethod
     def stiffness(sigma: Any) -> Any:
         """Return the curvature."""
-        return 1.0 / (sigma * sigma)
+        return 1.0 / sigma / sigma
 
 
 Gaussian.envelope_type = Gaussian

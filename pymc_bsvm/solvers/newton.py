@@ -44,6 +44,8 @@ _POLISHED = 1e-13  # relative; what is left of the optimality condition after ..
 _POLISHES = 4  # ... at most so many corrections with the last factor, ...
 _WORTHWHILE = 0.5  # ... each of which leaves no more than this share
 _SHORT = 1e-6  # a step after which the offset is minimised within the line search
+_NEGATIVE = 1e-9  # relative; a gap further below zero than this is no rounding of its terms
+_COLLAPSED = 1e-6  # of the primal before a step: what was lost by it hides what is left
 _PATIENCE = 3  # such steps before the search is given up
 
 
@@ -182,7 +184,7 @@ def make_newton(weighted, center, certify, function):
         at least one step, and does not care for rounding.
         """
         a, f, b = start(K, y, w, p, m, a, b, offset)
-        factor, steps, idle, t = empty(), 0, 0, 1.0
+        factor, steps, idle, t, before = empty(), 0, 0, 1.0, 0.0
         best = unknown(a, f, b)
         if not math.isfinite(loss(y, f, w, p).sum()):
             return Outcome(best, factor, steps, INFEASIBLE)
@@ -232,6 +234,9 @@ def make_newton(weighted, center, certify, function):
                 idle, t = idle + 1, 1.0
             steps += 1
             a, f, b = a + t * da, f + t * df, b + t * db
+            if gap < -_NEGATIVE * (1.0 + abs(primal)) or abs(primal) < _COLLAPSED * before:
+                f = latent(K, m, a, b)  # rounding has led it away from a
+            before = abs(primal)
 
     return function(newton)
 

@@ -32,8 +32,8 @@ class Status(Enum):
         "Check the covariance function, or add a jitter to the diagonal of K."
     )
     INFEASIBLE = (
-        "The prior mean puts labels behind the wall of the loss, where it is infinite. "
-        "Use a prior mean with y m > -delta, such as zero."
+        "The loss is infinite at the prior mean, which is behind its wall or out of all scale. "
+        "Use a prior mean with y m > -delta, such as zero, or rescale the targets."
     )
     UNBOUNDED = (
         "The objective decreases for ever along the offset. "
