@@ -7,6 +7,7 @@ differentiation at 60 digits, so that a slip in a closed form cannot hide in bot
 """
 
 from tests.oracle.base import Loss, Piece, mp, vectorised
+from tests.oracle.certificate import Certificate, certify
 from tests.oracle.classification import (
     Logistic,
     Probit,
@@ -20,6 +21,7 @@ from tests.oracle.regression import SILF, EpsilonInsensitive, Gaussian, Huber, L
 
 __all__ = [
     "SILF",
+    "Certificate",
     "EpsilonInsensitive",
     "Gaussian",
     "Huber",
@@ -33,6 +35,7 @@ __all__ = [
     "SoftMarginLe",
     "Trigonometric",
     "assert_close",
+    "certify",
     "mp",
     "vectorised",
     "worst_error",
