@@ -36,8 +36,12 @@ def along(loss, y, f, a, w, df, da, t):
 def search(loss, y, f, a, df, da, w=None, offset=False, db=0.0):
     y, f, a, df, da = (np.asarray(v, dtype=float) for v in (y, f, a, df, da))
     w = np.ones_like(y) if w is None else w
+    words, center, line_search = tools(loss)
+    p = loss.parameters
     with np.errstate(all="ignore"):
-        return tools(loss)[2](y, f, a, w, loss.parameters, df, da, db, offset)
+        centred = f + center(y, f, w, p) if offset else f
+        steep = float(words.slope(y, centred, w, p) @ df + a @ (df - db))
+        return line_search(steep, y, f, a, w, p, df, da, db, offset)
 
 
 def test_one_quadratic():
