@@ -101,9 +101,17 @@ def test_converged_means_a_small_gap(p, tol):
     assert_true(p, solve(p, tol), tol)
 
 
+@pytest.mark.parametrize(
+    "kind",
+    [  # each is compiled anew, which takes a minute
+        "Trigonometric",
+        *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("Huber", "EpsilonInsensitive")),
+    ],
+)
 @settings(random_problems, max_examples=60)
-@given(problems(names=("Huber", "EpsilonInsensitive", "Trigonometric")), tolerances)
-def test_converged_means_a_small_gap_in_compiled_code(p, tol):
+@given(st.data())
+def test_converged_means_a_small_gap_in_compiled_code(kind, data):
+    p, tol = data.draw(problems(names=(kind,))), data.draw(tolerances)
     assert_true(p, solve(p, tol, "numba"), tol)
 
 
