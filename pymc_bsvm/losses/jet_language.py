@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
+from operator import sub as difference
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,6 +19,7 @@ __all__ = [
     "abs",
     "arctan",
     "clip",
+    "difference",
     "erf",
     "erfc",
     "exp",
