@@ -55,10 +55,9 @@ def test_interpreted_words(loss):
     row = np.divide(a, w, out=np.zeros_like(a), where=w > 0)
     conjugate = np.where(w > 0, w * legendre(loss, y, row), 0.0)
     np.testing.assert_allclose(words.conjugate(y, a, w, p), conjugate, rtol=1e-11, atol=1e-13)
-    np.testing.assert_allclose(
-        words.gap(y, f, a, w, p), w * value + conjugate + a * f, rtol=1e-10, atol=1e-12
-    )
-    assert (words.gap(y, f, a, w, p) >= -1e-14).all()
+    pairing = words.pairing(y, f, a, w, p)
+    np.testing.assert_allclose(pairing, conjugate + a * f, rtol=1e-10, atol=1e-12)
+    assert (w * value + pairing >= -1e-14).all()
 
 
 @every_loss
@@ -88,7 +87,7 @@ def test_weights_of_zero_meet_walls_without_harm(loss):
     with np.errstate(all="ignore"):
         for word in (words.loss, words.slope, words.curve):
             assert word(y, f, w, p)[0] == 0.0
-        assert words.gap(y, f, np.zeros(2), w, p)[0] == 0.0
+        assert words.pairing(y, f, np.zeros(2), w, p)[0] == 0.0
 
 
 @compiled_loss
@@ -103,7 +102,7 @@ def test_compiled_words_equal_interpreted_ones(loss):
             got, expected = getattr(two, word)(y, a, w, p), getattr(one, word)(y, a, w, p)
         np.testing.assert_allclose(got, expected, rtol=1e-13, atol=1e-15, err_msg=word)
     np.testing.assert_allclose(
-        two.gap(y, f, a, w, p), one.gap(y, f, a, w, p), rtol=1e-12, atol=1e-14
+        two.pairing(y, f, a, w, p), one.pairing(y, f, a, w, p), rtol=1e-12, atol=1e-14
     )
 
 
