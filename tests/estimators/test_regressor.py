@@ -247,6 +247,18 @@ def test_rows_of_weight_zero_are_left_out(data):
     np.testing.assert_array_equal(one.support_vectors_, data.X[one.support_])
 
 
+def test_rows_of_weight_zero_do_not_make_the_data_large(data):
+    """From 2000 rows on, the loss bends less; those that do not count are not among them."""
+    X, y = np.tile(data.X, (50, 1)), np.tile(data.y, 50)
+    weight = np.zeros(2000)
+    weight[:40] = 1.0
+    model = BayesianSVR(tol=1.0).fit(X, y, sample_weight=weight)
+    assert model.beta_ == 0.3
+    alone = BayesianSVR(tol=1.0).fit(data.X, data.y)
+    assert model.log_evidence_ == pytest.approx(alone.log_evidence_, rel=1e-9)
+    np.testing.assert_array_equal(model.support_, alone.support_)
+
+
 # ---- precomputed --------------------------------------------------------------------------------
 
 
