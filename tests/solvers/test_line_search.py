@@ -33,11 +33,12 @@ def along(loss, y, f, a, w, df, da, t):
     return float((w * slope) @ df + (a + t * da) @ df)
 
 
-def search(loss, y, f, a, df, da, w=None, offset=False, db=0.0):
+def search(loss, y, f, a, df, da, w=None, offset=False):
     y, f, a, df, da = (np.asarray(v, dtype=float) for v in (y, f, a, df, da))
     w = np.ones_like(y) if w is None else w
     with np.errstate(all="ignore"):
-        return tools(loss)[2](y, f, a, w, loss.parameters, df, da, db, offset)
+        first = along(loss, y, f, a, w, df, da, 0.0)
+        return tools(loss)[2](first, y, f, a, w, loss.parameters, df, da, 0.0, offset)
 
 
 def test_one_quadratic():
