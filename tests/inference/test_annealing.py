@@ -132,6 +132,20 @@ def test_the_error_is_the_larger_of_two():
     assert set(larger) == {0, 1}
 
 
+@pytest.mark.parametrize(("base", "power"), [("EP", 2), ("prior", 4)])
+def test_temperatures_are_dense_where_the_path_begins(base, power, monkeypatch):
+    seen, anneal = [], annealing.anneal
+
+    def record(path, temperatures, *arguments):
+        seen.append(temperatures)
+        return anneal(path, temperatures, *arguments)
+
+    monkeypatch.setattr(annealing, "anneal", record)
+    settings = {"particles": 3, "temperatures": 5, "replicates": 2, "random_seed": 0, **QUIET}
+    annealed_evidence(line(2, 1.0), np.array([0.5, -0.4]), SILF, base=base, **settings)
+    np.testing.assert_allclose(seen, [(np.arange(6) / 5) ** power] * 2, rtol=1e-14)
+
+
 # ---- exact regression ---------------------------------------------------------------------------
 
 
