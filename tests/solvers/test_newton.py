@@ -84,6 +84,34 @@ def test_strong_prior_against_the_wall():
         assert s.n_iter <= 60
 
 
+def test_where_a_start_fails_the_steps_of_both_count():
+    """Each start has all of the steps, and the second is the one from zero."""
+    loss = losses.Trigonometric()
+    K, y = problem(loss, 60)
+    cold = solve_dual(K, y, loss)
+    assert not cold.restarted
+    s = solve_dual(K, y, loss, a0=1e5 * y, max_iter=cold.n_iter)
+    assert s.converged
+    assert s.restarted
+    assert s.n_iter == 2 * cold.n_iter
+    np.testing.assert_array_equal(s.a, cold.a)
+    assert not solve_dual(K, y, loss, a0=cold.a).restarted
+
+
+def test_of_two_failures_the_better_is_returned():
+    loss = losses.Trigonometric()
+    K, y = problem(loss, 60)
+    few = {"max_iter": 2, "tol": 1e-15, "on_failure": "ignore"}
+    cold = solve_dual(K, y, loss, **few)
+    good = solve_dual(K, y, loss, tol=1e-12).a * (1.0 + 1e-4)
+    warm, bad = (solve_dual(K, y, loss, a0=a0, **few) for a0 in (good, 1e5 * y))
+    assert warm.restarted
+    assert bad.restarted
+    assert not warm.converged
+    assert warm.gap < 1e-3 * cold.gap
+    assert bad.gap == cold.gap
+
+
 @pytest.mark.parametrize("outlier", [1e3, 1e6, 1e9])
 @pytest.mark.parametrize("bias", [False, True])
 def test_outliers(outlier, bias):
