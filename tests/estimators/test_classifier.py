@@ -262,6 +262,15 @@ def test_balance_counts_the_weights_of_rows(data):
     assert one.log_evidence_ == pytest.approx(many.log_evidence_, abs=1e-3)
 
 
+def test_balance_does_not_count_a_class_without_weight(data):
+    labels = np.where(np.arange(50) % 5 == 0, "maybe", data.labels)
+    kept = labels != "maybe"
+    one = BayesianSVC(class_weight="balanced").fit(data.X, labels, sample_weight=kept.astype(float))
+    other = BayesianSVC(class_weight="balanced").fit(data.X[kept], labels[kept])
+    np.testing.assert_array_equal(one.classes_, ["no", "yes"])
+    assert one.log_evidence_ == pytest.approx(other.log_evidence_, abs=1e-6)
+
+
 # ---- precomputed --------------------------------------------------------------------------------
 
 

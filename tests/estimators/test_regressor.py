@@ -218,6 +218,14 @@ def test_relevance_grows_with_what_a_column_says():
     assert r.sum() == pytest.approx(1.0)
 
 
+def test_relevances_of_an_earlier_fit_are_forgotten(data):
+    model = fitted(data, ard=True)
+    assert model.relevance_.shape == model.feature_importances_.shape == (2,)
+    model.set_params(ard=False).fit(data.X, data.y)
+    assert not hasattr(model, "relevance_")
+    assert not hasattr(model, "feature_importances_")
+
+
 # ---- weights ------------------------------------------------------------------------------------
 
 
