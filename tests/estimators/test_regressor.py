@@ -25,6 +25,11 @@ OF_DATA = {
         "periodic",
         False,
     ),
+    "periodic ard": (
+        lambda X, Z, m, h: cases.periodic(X, Z, h["eta"], h["period"], h["ls"]),
+        "periodic",
+        True,
+    ),
     "linear ard": (lambda X, Z, m, h: cases.linear(X - m, Z - m, h["ls"]), "linear", True),
     "sum": (
         lambda X, Z, m, h: (
