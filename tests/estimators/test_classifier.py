@@ -172,6 +172,8 @@ def test_attributes_of_three_classes(three, model_of_three):
     X, labels = three
     model = model_of_three
     assert model.dual_coef_.shape == (3, model.support_.size)
+    gaps = [tree["sample_stats"]["gap"].item() for tree in model.datatree_]
+    assert min(gaps) < max(gaps) == model.gap_
     assert (model.dual_coef_ != 0.0).any(axis=0).all()
     np.testing.assert_array_equal(model.support_vectors_, X[model.support_])
     for name in ("hyperparameters_", "log_evidence_", "restarts_", "datatree_"):
