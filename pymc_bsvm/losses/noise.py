@@ -59,7 +59,7 @@ class NoiseLoss(RegressionLoss):
         """
         u = np.asarray(u, dtype=float)
         self.shape_with(u.shape)
-        with np.errstate(divide="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore"):
             inside = np.asarray(noise_formulas(type(self)).quantile(u, *self.parameters))
         return np.where((u >= 0) & (u <= 1), inside, np.nan)
 

@@ -172,6 +172,8 @@ def test_attributes_of_three_classes(three, model_of_three):
     X, labels = three
     model = model_of_three
     assert model.dual_coef_.shape == (3, model.support_.size)
+    gaps = [tree["sample_stats"]["gap"].item() for tree in model.datatree_]
+    assert min(gaps) < max(gaps) == model.gap_
     assert (model.dual_coef_ != 0.0).any(axis=0).all()
     np.testing.assert_array_equal(model.support_vectors_, X[model.support_])
     for name in ("hyperparameters_", "log_evidence_", "restarts_", "datatree_"):
@@ -260,6 +262,15 @@ def test_balance_counts_the_weights_of_rows(data):
     one = BayesianSVC(class_weight="balanced").fit(data.X, data.labels, sample_weight=counts)
     many = BayesianSVC(class_weight="balanced").fit(data.X[repeated], data.labels[repeated])
     assert one.log_evidence_ == pytest.approx(many.log_evidence_, abs=1e-3)
+
+
+def test_balance_does_not_count_a_class_without_weight(data):
+    labels = np.where(np.arange(50) % 5 == 0, "maybe", data.labels)
+    kept = labels != "maybe"
+    one = BayesianSVC(class_weight="balanced").fit(data.X, labels, sample_weight=kept.astype(float))
+    other = BayesianSVC(class_weight="balanced").fit(data.X[kept], labels[kept])
+    np.testing.assert_array_equal(one.classes_, ["no", "yes"])
+    assert one.log_evidence_ == pytest.approx(other.log_evidence_, abs=1e-6)
 
 
 # ---- precomputed --------------------------------------------------------------------------------

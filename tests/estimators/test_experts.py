@@ -114,6 +114,9 @@ def test_one_expert_is_itself():
     X = np.linspace(-2.0, 2.0, 5)[:, None]
     for how in ("rbcm", "gpoe"):
         np.testing.assert_array_equal(combine([expert], X, how), expert.moments(X))
+        mean, variance = combine([expert], X, how, 3.0)
+        np.testing.assert_array_equal(mean, expert.moments(X)[0])
+        np.testing.assert_allclose(variance, 3.0 * expert.moments(X)[1], rtol=1e-15)
 
 
 # ---- calibration --------------------------------------------------------------------------------
@@ -129,3 +132,13 @@ def test_calibration_finds_the_scale(factor):
     got = calibration(loss, np.zeros(4000), variance, y)
     assert got == pytest.approx(factor, rel=0.06)
     assert stats.chi2(4000).sf((y**2 / (got * variance + loss.variance())).sum()) > 1e-3
+
+
+def test_a_product_of_precisions_is_never_made_narrower():
+    """Where targets are nearer than claimed, only the generalised product says so."""
+    rng = np.random.default_rng(0)
+    loss = losses.SILF(100.0, 0.01, 0.3)
+    y = 0.3 * rng.normal(size=500) + loss.quantile(rng.random(500))
+    claimed = np.zeros(500), np.ones(500), y
+    assert calibration(loss, *claimed, "rbcm") == pytest.approx(1.0, abs=1e-4)
+    assert calibration(loss, *claimed, "gpoe") == pytest.approx(0.09, rel=0.2)

@@ -25,6 +25,11 @@ OF_DATA = {
         "periodic",
         False,
     ),
+    "periodic ard": (
+        lambda X, Z, m, h: cases.periodic(X, Z, h["eta"], h["period"], h["ls"]),
+        "periodic",
+        True,
+    ),
     "linear ard": (lambda X, Z, m, h: cases.linear(X - m, Z - m, h["ls"]), "linear", True),
     "sum": (
         lambda X, Z, m, h: (
@@ -218,6 +223,14 @@ def test_relevance_grows_with_what_a_column_says():
     assert r.sum() == pytest.approx(1.0)
 
 
+def test_relevances_of_an_earlier_fit_are_forgotten(data):
+    model = fitted(data, ard=True)
+    assert model.relevance_.shape == model.feature_importances_.shape == (2,)
+    model.set_params(ard=False).fit(data.X, data.y)
+    assert not hasattr(model, "relevance_")
+    assert not hasattr(model, "feature_importances_")
+
+
 # ---- weights ------------------------------------------------------------------------------------
 
 
@@ -245,6 +258,18 @@ def test_rows_of_weight_zero_are_left_out(data):
     np.testing.assert_allclose(one.predict(data.new), other.predict(data.new), rtol=1e-9)
     np.testing.assert_array_equal(one.support_, other.support_ + 10)
     np.testing.assert_array_equal(one.support_vectors_, data.X[one.support_])
+
+
+def test_rows_of_weight_zero_do_not_make_the_data_large(data):
+    """From 2000 rows on, the loss bends less; those that do not count are not among them."""
+    X, y = np.tile(data.X, (50, 1)), np.tile(data.y, 50)
+    weight = np.zeros(2000)
+    weight[:40] = 1.0
+    model = BayesianSVR(tol=1.0).fit(X, y, sample_weight=weight)
+    assert model.beta_ == 0.3
+    alone = BayesianSVR(tol=1.0).fit(data.X, data.y)
+    assert model.log_evidence_ == pytest.approx(alone.log_evidence_, rel=1e-9)
+    np.testing.assert_array_equal(model.support_, alone.support_)
 
 
 # ---- precomputed --------------------------------------------------------------------------------

@@ -130,6 +130,21 @@ def test_all_rows_decide_in_the_end():
     assert (best.start != best.end).any()
 
 
+@pytest.mark.parametrize("restarts", [1, 2, 3])
+def test_only_so_many_searches_go_on_to_all_rows(restarts, monkeypatch):
+    monkeypatch.setattr(module, "_HALF_WAY", 30)
+    monkeypatch.setattr(module, "_LEAST", 20)
+    sizes, ascend = [], module.ascend
+
+    def climb(objective, *args, **kwargs):
+        sizes.append(objective.y.size)
+        return ascend(objective, *args, **kwargs)
+
+    monkeypatch.setattr(module, "ascend", climb)
+    assert len(run(objective_of(n=40), restarts, maxiter=1)) == restarts
+    assert sizes == [20] * (restarts + 1) + [40] * restarts  # both hills are climbed at first
+
+
 def test_weights_go_with_their_rows():
     """The share of the rows takes their weights along."""
     weight = np.where(np.arange(620) % 2 == 0, 1.0, 2.0)

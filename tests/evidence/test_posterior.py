@@ -6,6 +6,7 @@ from scipy.stats import norm
 
 from pymc_bsvm import losses
 from pymc_bsvm.evidence.laplace import laplace_evidence
+from pymc_bsvm.evidence.sparse_posterior import SparsePosterior
 from tests.evidence.test_laplace import LOSSES
 from tests.oracle import evidence as oracle
 from tests.solvers.problems import problem, rbf, sinc, two_classes
@@ -262,3 +263,27 @@ def test_leaving_out_rows_with_noise_of_their_own():
     variance = 1.0 / np.diag(inverse)
     mean = y - (inverse @ y) * variance
     np.testing.assert_allclose(got, norm(mean, np.sqrt(variance)).logpdf(y), rtol=1e-8)
+
+
+# ---- at the limits ------------------------------------------------------------------------------
+
+
+def test_rounding_does_not_make_variances_negative():
+    """One row with the variance k and next to no noise leaves 1e-18 of what is its equal."""
+    for k in np.random.default_rng(0).uniform(0.1, 10.0, 50):
+        lower = np.array([[np.sqrt(1.0 + 1e18 * k)]])
+        posterior = SparsePosterior(np.zeros(1), np.arange(1), np.array([1e9]), lower)
+        variance = posterior.variance(np.array([[k]]), np.array([k]))
+        assert 0.0 <= variance[0] < 1e-14
+
+
+def test_covariances_of_the_wrong_shape():
+    K, y, _ = regular(losses.SILF(10.0, 0.1), 12)
+    posterior = laplace_evidence(K, y, losses.SILF(10.0, 0.1)).posterior
+    for prior in (np.ones(2), np.ones(4), np.ones(1), 1.0):
+        with pytest.raises(ValueError, match=r"prior has shape \(.*\), but cross has 3 columns"):
+            posterior.predict_variance(K[:, :3], prior)
+    with pytest.raises(ValueError, match="cross must have two dimensions, but it has 1"):
+        posterior.predict_mean(K[0])
+    with pytest.raises(ValueError, match="cross has 13 rows, but there are 12 training rows"):
+        posterior.predict_mean(np.ones((13, 2)))

@@ -13,7 +13,7 @@ from scipy import stats
 from pymc_bsvm import losses
 from pymc_bsvm._validation import Interval
 from pymc_bsvm.evidence.gaussian_integrals import Convolution, convolution, knots, log_average
-from pymc_bsvm.evidence.piece import Piece
+from pymc_bsvm.evidence.piece import Piece, log_one_minus_exp
 from pymc_bsvm.evidence.predictive import (
     ClassPredictive,
     RegressionPredictive,
@@ -263,6 +263,26 @@ def test_class_probabilities_are_a_distribution(name, parameters, variance):
     assert np.all(np.diff(p.probability()) >= 0)
     assert ClassPredictive(0.0, variance, loss).probability() == 0.5
     assert p.probability()[40] > 0.99
+
+
+@each_link
+def test_at_the_boundary_both_labels_have_one_half(name, parameters):
+    """Not half less what the quadrature has lost."""
+    variance = np.concatenate([VARIANCES, np.logspace(-8.0, 8.0, 60)])
+    distribution = ClassPredictive(0.0, variance, build(name, parameters))
+    for label in (-1, 1):
+        np.testing.assert_array_equal(distribution.log_probability(label), -math.log(2.0))
+
+
+def test_logarithms_of_complements():
+    x = np.array([-1e-300, -1e-20, -1e-9, -0.3, -0.99, -1.0, -1.01, -5.0, -40.0, -700.0, -800.0])
+    near, far = x[x > -1.0], x[x <= -1.0]
+    exact = [float(mp.log(-mp.expm1(t))) for t in map(mp.mpf, near)]
+    exact += [float(mp.log1p(-mp.exp(t))) for t in map(mp.mpf, far)]
+    np.testing.assert_allclose(log_one_minus_exp(x), exact, rtol=4 * EPS, atol=1e-320)
+    np.testing.assert_array_equal(
+        log_one_minus_exp(np.array([0.0, 1e-3, -np.inf])), [-np.inf, -np.inf, 0.0]
+    )
 
 
 @each_link

@@ -65,6 +65,12 @@ def test_ascent_converges():
     assert np.all(np.diff(reported) >= 0.0)
 
 
+def test_evaluations_are_those_of_the_run():
+    f = Function(bowl, slope_of_bowl)
+    runs = [ascend(f, np.array([4.0, 3.0])) for _ in range(2)]
+    assert runs[0].evaluations == runs[1].evaluations == f.evaluations / 2
+
+
 def test_start_at_the_mode():
     f = Function(bowl, slope_of_bowl)
     run = ascend(f, np.array([1.0, -2.0]))
@@ -83,6 +89,21 @@ def test_largest_number_of_iterations():
     assert banana(start) < run.objective < -1e-3
     assert run.evaluations < full.evaluations
     assert run.gradient > 1e-6
+
+
+def test_iterations_of_all_searches_count(monkeypatch):
+    """Where each search is cut short after two, the third of five iterations in all has one."""
+    allowed, minimize = [], restart.minimize
+
+    def short(function, x, options, **kwargs):
+        allowed.append(options["maxiter"])
+        cut = {**options, "maxiter": min(options["maxiter"], 2)}
+        return minimize(function, x, options=cut, **kwargs)
+
+    monkeypatch.setattr(restart, "minimize", short)
+    run = ascend(Function(banana, slope_of_banana), np.array([-1.2, 1.0]), gtol=1e-6, maxiter=5)
+    assert run.ending is Ending.MAX_ITER
+    assert allowed == [5, 3, 1]
 
 
 def test_a_jump_is_reported_as_such():

@@ -47,6 +47,7 @@ INPUTS = [
 ]
 TARGETS = [
     (lambda d: d.y[:-1], ValueError, r"y has 24 values, but X has 25 rows\. Pass one value"),
+    (lambda d: np.r_[d.y, 0.0], ValueError, r"y has 26 values, but X has 25 rows\. Pass one value"),
     (lambda d: d.y[:, None], ValueError, r"y must have one dimension, but it has 2\. Pass one"),
     (lambda d: changed(d.y, 4, np.nan), ValueError, r"y must be finite, but .*4.*nan\. Remove"),
     (lambda d: changed(d.y, 4, -np.inf), ValueError, r"y must be finite, but .*-inf\. Remove"),

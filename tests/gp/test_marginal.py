@@ -393,6 +393,14 @@ def test_covariance_must_be_a_function_of_pairs(warp, cov_func, data):
         model.compile_logp(mode=cases.UNFUSED)({"scale": 1.0})
 
 
+def test_rows_in_order_have_their_extremes_at_the_ends(data):
+    """The first row knows the least value of all; rows from inside do not."""
+    rows = data._replace(X=np.sort(data.X, axis=0))
+    model, _ = pointless(lambda x: x - x.min(axis=0), cov.Linear(2, c=np.zeros(2)), rows)
+    with pytest.raises(ValueError, match=DEPENDS):
+        model.compile_logp(mode=cases.UNFUSED)({"scale": 1.0})
+
+
 @pytest.mark.parametrize(
     ("ls", "kind"), [(0.3, bsvm.gp.BSVR), (10.0, bsvm.gp.BSVR), (1.0, bsvm.gp.Laplace)]
 )

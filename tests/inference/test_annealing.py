@@ -107,6 +107,45 @@ def test_the_mean_of_many_tiny_runs_is_unbiased(case, base):
     assert abs(share.mean() - 1.0) <= 4.0 * error
 
 
+def test_the_error_is_the_larger_of_two():
+    """That of all particles as one sample, and that of the replicates' means."""
+    y = np.array([0.5, -0.4])
+    larger = []
+    for seed in range(12):
+        got = annealed_evidence(
+            line(2, 1.0),
+            y,
+            SILF,
+            particles=20,
+            temperatures=3,
+            base="prior",
+            random_seed=seed,
+            **QUIET,
+        )
+        assert got.replicates.size == 4
+        errors = [
+            x.std(ddof=1) / x.mean() / np.sqrt(x.size)
+            for x in (got.weights, np.exp(got.replicates - got.log_evidence))
+        ]
+        assert got.standard_error == pytest.approx(max(errors), rel=1e-9)
+        larger.append(int(np.argmax(errors)))
+    assert set(larger) == {0, 1}
+
+
+@pytest.mark.parametrize(("base", "power"), [("EP", 2), ("prior", 4)])
+def test_temperatures_are_dense_where_the_path_begins(base, power, monkeypatch):
+    seen, anneal = [], annealing.anneal
+
+    def record(path, temperatures, *arguments):
+        seen.append(temperatures)
+        return anneal(path, temperatures, *arguments)
+
+    monkeypatch.setattr(annealing, "anneal", record)
+    settings = {"particles": 3, "temperatures": 5, "replicates": 2, "random_seed": 0, **QUIET}
+    annealed_evidence(line(2, 1.0), np.array([0.5, -0.4]), SILF, base=base, **settings)
+    np.testing.assert_allclose(seen, [(np.arange(6) / 5) ** power] * 2, rtol=1e-14)
+
+
 # ---- exact regression ---------------------------------------------------------------------------
 
 

@@ -131,8 +131,9 @@ def test_outside_the_domain():
     [
         lambda x: (-0.5 * x[0] ** 2, np.array([-x[0], 0.0])),
         lambda x: (-0.5 * x[0] ** 2 + 0.1 * x[1] ** 2, np.array([-x[0], 0.2 * x[1]])),
+        quadratic(np.zeros(2), np.diag([1.0, 1e-4])),  # a logarithm that may be anything
     ],
-    ids=["flat", "valley"],
+    ids=["flat", "valley", "wide"],
 )
 def test_refused(caplog, density):
     assert nearest_gaussian(density, np.zeros(2), ["round", "odd"]) is None

@@ -68,6 +68,19 @@ def test_gradient_of_the_evidence_alone(evidence_alone, data):
         np.testing.assert_allclose(evidence_alone(x)[1], differences, rtol=2e-4, atol=2e-4)
 
 
+def test_the_evidence_alone_has_no_jacobian(objective, evidence_alone):
+    """A density of logarithms is that of the variables times all of these, with a prior only."""
+    x = POINTS[0]
+    value, gradient = evidence_alone(x)
+    density, slope = evidence_alone.density(x)
+    assert density == pytest.approx(value, rel=1e-12)
+    np.testing.assert_allclose(slope, gradient, rtol=1e-9, atol=1e-10)
+    value, gradient = objective(x)
+    density, slope = objective.density(x)
+    assert density == pytest.approx(value + x.sum(), rel=1e-10)
+    np.testing.assert_allclose(slope, gradient + 1.0, rtol=1e-9, atol=1e-10)
+
+
 def test_potentials_count_as_prior(data):
     with pm.Model() as model:
         pm.Potential("shift", pm.math.sum(np.array([1.25])))

@@ -1,6 +1,7 @@
 """What a fit holds: numbers, tables, mixtures, draws, texts and what ArviZ makes of it."""
 
 import re
+from dataclasses import replace
 
 import arviz as az
 import numpy as np
@@ -78,6 +79,21 @@ def test_table_of_restarts(fit):
 
 
 # ---- the committee ------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("apart", "lower", "modes"),
+    [(0.0, 0.0, 1), (0.04, 0.005, 1), (0.06, 0.0, 2), (0.0, 0.02, 2), (0.06, 0.02, 2)],
+)
+def test_one_mode_is_one_place_of_one_height(fit, apart, lower, modes):
+    run = fit.runs[0]
+    step = np.zeros(run.end.size)
+    step[-1] = apart
+    other = replace(run, end=run.end - step, objective=run.objective - lower)
+    committee = replace(fit, runs=[run, other]).committee
+    assert len(committee.points) == modes
+    heights = np.array([0.0, -lower])[:modes]
+    np.testing.assert_allclose(committee.weights, np.exp(heights) / np.exp(heights).sum())
 
 
 def test_weights_of_the_committee(fit):

@@ -1,5 +1,7 @@
 """`reweight` against quadrature over a hyperparameter and two latent values."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pymc as pm
 import pytest
@@ -10,6 +12,7 @@ from scipy.special import logsumexp
 import pymc_bsvm as bsvm
 from pymc_bsvm import losses
 from pymc_bsvm.evidence import laplace_evidence
+from pymc_bsvm.inference import reweighting
 from pymc_bsvm.inference.reweighting import _smoothed, reweight
 from tests.gp import cases
 from tests.inference.test_verdict import two_variables
@@ -169,6 +172,16 @@ def test_reweighting_adds_up_over_all_variables(data):
     assert np.isnan(both.pareto_k)
     assert not both.reliable
     assert "not to be trusted" in str(both)
+
+
+def test_errors_of_independent_estimates_add_in_squares(data, monkeypatch):
+    def estimate(evidence, **settings):
+        return SimpleNamespace(log_evidence=evidence.log_evidence + 1.5, standard_error=0.3)
+
+    monkeypatch.setattr(reweighting, "anneal_laplace", estimate)
+    got = reweight(tree(unused=np.zeros((1, 2))), two_variables(data), progressbar=False)
+    np.testing.assert_allclose(got.log_ratios, 3.0, rtol=1e-12)
+    np.testing.assert_allclose(got.errors, 0.3 * np.sqrt(2.0), rtol=1e-12)
 
 
 def test_weights_with_a_heavy_tail_are_found_out():

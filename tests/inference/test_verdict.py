@@ -1,6 +1,7 @@
 """`verdict` against direct computing and exact regression."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pymc as pm
@@ -155,6 +156,32 @@ def test_table_holds_the_numbers(seen):
     assert table.loc["error of Laplace", "error"] == seen.standard_error
     assert table.loc["largest shift of the mean of f at Xnew", "value"] == seen.predictions.largest
     assert len(table) == 15
+
+
+@pytest.mark.parametrize(
+    ("errors", "words"),
+    [
+        (-3.0, "nats too low here"),
+        (-1.5, "is not visible here"),
+        (1.5, "is not visible here"),
+        (3.0, "nats too high here"),
+    ],
+)
+def test_an_error_is_seen_from_two_standard_errors_on(seen, errors, words):
+    moved = replace(seen, smooth=seen.log_evidence + errors * seen.standard_error)
+    assert words in moved.sentence
+
+
+@pytest.mark.parametrize("far", ["latent", "predictions"])
+def test_advice_looks_at_predictions_too(seen, far):
+    zero, one = np.zeros(2), np.ones(2)
+    close, wide = Difference(zero, one, zero, one, zero), Difference(zero, 2 * one, zero, one, zero)
+    assert seen.annealed.ess > 100.0
+    agreed = replace(seen, latent=close, predictions=close)
+    assert "serves at these hyperparameters" in agreed.sentence
+    assert "sample the latent values" in replace(agreed, **{far: wide}).sentence
+    alone = replace(agreed, predictions=None)
+    assert "serves at these hyperparameters" in alone.sentence
 
 
 def test_few_effective_particles_are_said(regression):

@@ -163,6 +163,14 @@ def test_quantile_against_the_oracle(case, p):
 
 
 @distributions
+def test_quantiles_end_at_infinity_and_are_unknown_beyond(case, p):
+    """NaN comes without a warning, which would be an error here."""
+    shares = [-0.5, -1e-12, 0.0, 1.0, 1.0 + 1e-12, 1.5, np.nan]
+    expected = [np.nan, np.nan, -np.inf, np.inf, np.nan, np.nan, np.nan]
+    np.testing.assert_array_equal(case.loss(**p).quantile(shares), expected)
+
+
+@distributions
 def test_quantile_inverts_the_distribution_function(case, p):
     loss, reference = case.loss(**p), case.oracle(**p)
     r = _residuals(case, p)

@@ -37,7 +37,7 @@ def test_beta_is_at_most_one(beta):
 
 
 @pytest.mark.parametrize(("case", "key"), with_parameters, ids=label)
-@pytest.mark.parametrize("bad", ["1.0", None, 1j, [1.0], {}], ids=repr)
+@pytest.mark.parametrize("bad", ["1.0", None, 1j, [1.0], {}, True, np.True_], ids=repr)
 def test_parameters_that_are_no_numbers(case, key, bad):
     p = {**case.parameters[0], key: bad}
     with pytest.raises(TypeError, match=key) as caught:

@@ -117,6 +117,12 @@ def test_many_latent_values_are_left_out(normal: xr.DataTree) -> None:
     assert not any("f" in name for name in names(plot_marginals({"NUTS": normal})))
 
 
+def test_a_vector_of_twenty_is_not_too_many() -> None:
+    ls = np.random.default_rng(2).lognormal(size=(1, 50, 20))
+    axes = plot_marginals({"NUTS": from_dict({"posterior": {"ls": ls}})})
+    assert names(axes) == [f"ls[{k}]" for k in range(20)]
+
+
 @pytest.mark.parametrize(
     ("var_names", "expected"),
     [(["C"], ["C"]), (["ls"], PANELS[:2]), (["ls", "width"], [*PANELS[:2], "width"])],

@@ -104,7 +104,9 @@ def test_the_tube_is_epsilon_around_the_mean(regression: cases.Process) -> None:
     np.testing.assert_allclose(max(tube, key=np.max), mean + 0.25, rtol=0.0, atol=1e-12)
 
 
-@pytest.mark.parametrize("loss", [losses.Gaussian(0.3), losses.Huber(5.0, 0.2)])
+@pytest.mark.parametrize(
+    "loss", [losses.Gaussian(0.3), losses.Huber(5.0, 0.2), losses.SILF(5.0, 0.2, 1.0)]
+)
 def test_losses_without_a_flat_part_have_no_tube(loss: losses.Loss) -> None:
     process = on_a_line(loss)
     ax = plot_regression_band(process.gp, {"ls": 1.0}, model=process.model)

@@ -4,11 +4,12 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
+import pytest
 
 import pymc_bsvm as bsvm
 from pymc_bsvm import losses
 from pymc_bsvm.reporting import plot_class_map, plot_regression_band
-from pymc_bsvm.reporting.training import Training, axes_or_new
+from pymc_bsvm.reporting.training import Training, axes_or_new, check_column
 from tests.gp import cases
 from tests.reporting.conftest import POINT, Refuses
 
@@ -64,6 +65,15 @@ def test_inputs_without_a_value_are_refused(data: cases.Data, refuses: Refuses) 
     for plot in (plot_regression_band, plot_class_map):
         with refuses(ValueError, "expression without a value", "pm.Data"):
             plot(gp, {"ls": POINT["ls"]}, model=model)
+
+
+@pytest.mark.parametrize("column", [-1, 2, 1.0, "x"])
+def test_columns_are_counted_from_zero(column: object, refuses: Refuses) -> None:
+    X = np.zeros((3, 2))
+    for known in (0, 1, np.int64(1)):
+        check_column("column", known, X)
+    with refuses(ValueError, f"column is {column!r}", "2 columns", "from 0 to 1"):
+        check_column("column", column, X)
 
 
 def test_axes_are_kept_or_made() -> None:

@@ -733,7 +733,7 @@ def test_one_row_with_a_very_narrow_bend(engine):
 
 def test_parameters_of_another_number_of_rows():
     K, y = problem(losses.Gaussian(1.0), 5)
-    for wrong in (np.ones(4), np.ones(1)):
+    for wrong in (np.ones(4), np.ones(1), np.ones(6)):
         with pytest.raises(ValueError, match=r"sigma of Gaussian has \d values, but there are 5 r"):
             solve_dual(K, y, losses.Gaussian(wrong))
     with pytest.raises(TypeError, match=r"sigma of Gaussian is a function of the inputs"):

@@ -7,7 +7,7 @@ import pytest
 
 from pymc_bsvm import losses, solve_dual
 from pymc_bsvm.solvers import Status, newton
-from tests.solvers.problems import certify, problem, rbf, sinc, two_classes
+from tests.solvers.problems import certify, name, problem, rbf, sinc, two_classes
 
 # variance, precision, constant: smooth, wiggly, strong, and nearly linear covariances
 COVARIANCES = ((1.0, 5.0, 0.5), (1.0, 30.0, 0.1), (100.0, 2.0, 100.0), (10.0, 0.1, 1.0))
@@ -84,6 +84,34 @@ def test_strong_prior_against_the_wall():
         assert s.n_iter <= 60
 
 
+def test_where_a_start_fails_the_steps_of_both_count():
+    """Each start has all of the steps, and the second is the one from zero."""
+    loss = losses.Trigonometric()
+    K, y = problem(loss, 60)
+    cold = solve_dual(K, y, loss)
+    assert not cold.restarted
+    s = solve_dual(K, y, loss, a0=1e5 * y, max_iter=cold.n_iter)
+    assert s.converged
+    assert s.restarted
+    assert s.n_iter == 2 * cold.n_iter
+    np.testing.assert_array_equal(s.a, cold.a)
+    assert not solve_dual(K, y, loss, a0=cold.a).restarted
+
+
+def test_of_two_failures_the_better_is_returned():
+    loss = losses.Trigonometric()
+    K, y = problem(loss, 60)
+    few = {"max_iter": 2, "tol": 1e-15, "on_failure": "ignore"}
+    cold = solve_dual(K, y, loss, **few)
+    good = solve_dual(K, y, loss, tol=1e-12).a * (1.0 + 1e-4)
+    warm, bad = (solve_dual(K, y, loss, a0=a0, **few) for a0 in (good, 1e5 * y))
+    assert warm.restarted
+    assert bad.restarted
+    assert not warm.converged
+    assert warm.gap < 1e-3 * cold.gap
+    assert bad.gap == cold.gap
+
+
 @pytest.mark.parametrize("outlier", [1e3, 1e6, 1e9])
 @pytest.mark.parametrize("bias", [False, True])
 def test_outliers(outlier, bias):
@@ -100,8 +128,8 @@ def test_outliers(outlier, bias):
 
 def test_status_codes_follow_the_enumeration():
     names = ("CONVERGED", "MAX_ITER", "STALLED", "INDEFINITE", "INFEASIBLE", "UNBOUNDED")
-    for name in names:
-        assert list(Status)[getattr(newton, name)] is Status[name]
+    for status in names:
+        assert list(Status)[getattr(newton, status)] is Status[status]
     assert len(Status) == len(names)
 
 
@@ -122,6 +150,38 @@ def test_tolerance_below_rounding_stalls_with_a_sentence():
     assert s.status in (Status.STALLED, Status.CONVERGED)
     assert "Raise tol" in Status.STALLED.value
     assert s.gap < 1e-9 * (1.0 + s.primal)
+
+
+@pytest.mark.parametrize(
+    "loss", [losses.Huber(5.0, 0.1), losses.SoftMarginLe(2.0, 0.25), losses.Logistic()], ids=name
+)
+def test_polishing_never_takes_a_dual_away_from_the_optimum(loss, monkeypatch):
+    """A correction with an old factor is no step towards the solution where rows change zones."""
+
+    def distance(K, y):
+        s = solve_dual(K, y, loss, tol=0.1)
+        assert s.converged
+        return np.abs(s.a + loss.derivative(y, K @ s.a)).max()
+
+    problems = [problem(loss, n, seed) for n in (20, 60) for seed in range(4)]
+    polished = np.array([distance(K, y) for K, y in problems])
+    monkeypatch.setattr(newton, "_POLISHES", 0)
+    rough = np.array([distance(K, y) for K, y in problems])
+    assert (polished <= rough).all()
+    assert (polished < 0.5 * rough).any()
+
+
+@pytest.mark.parametrize("loss", [losses.Logistic(), losses.Probit()], ids=name)
+@pytest.mark.parametrize("tol", [1e-2, 1e-5])
+def test_an_offset_balances_the_dual_however_rough_the_tolerance(loss, tol):
+    """Only where the dual sums to zero is the gap a bound of the distance to the minimum."""
+    for n in (20, 40):
+        for seed in range(2):
+            K, y = problem(loss, n, seed)
+            s = solve_dual(1e4 * K, y, loss, tol=tol, bias=True)
+            assert abs(s.a.sum()) <= 1e-11 * np.abs(s.a).sum()
+            best = solve_dual(1e4 * K, y, loss, tol=1e-10, bias=True)
+            assert s.primal - best.primal <= s.gap + s.rounding + 1e-10 * (1.0 + best.primal)
 
 
 @pytest.mark.parametrize("C", [0.1, 10.0, 1e3])

@@ -173,6 +173,21 @@ def test_envelope_is_the_moreau_envelope(loss, h):
 
 
 @pytest.mark.parametrize("loss", WITH_ENVELOPE, ids=name)
+@pytest.mark.parametrize("scale", [1e-2, 1.0, 50.0])
+def test_stiffness_is_the_largest_curvature(loss, scale):
+    """Where the loss bends most it is a parabola; at a kink the slope jumps."""
+    width = next(key for key in ("epsilon", "sigma", "C") if key in loss.fields)
+    loss = type(loss)(**{**loss.fields, width: scale})
+    stiffness = loss.stiffness(*loss.parameters)
+    if not loss.differentiable:
+        assert stiffness == np.inf
+        return
+    f = np.linspace(-200.0, 200.0, 400_001)
+    rise = np.diff(loss.derivative(1.0, f)).max() / (f[1] - f[0])
+    assert stiffness == pytest.approx(rise, rel=1e-6)
+
+
+@pytest.mark.parametrize("loss", WITH_ENVELOPE, ids=name)
 def test_conjugate_of_the_envelope(loss):
     y = np.ones(50) if loss.task == "classification" else np.linspace(-2, 2, 50)
     a = np.linspace(0.0, 1.9, 50)

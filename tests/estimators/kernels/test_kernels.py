@@ -17,6 +17,8 @@ from pymc_bsvm.estimators.kernels import (
     Dirichlet,
     Kernel,
     Linear,
+    Matern32,
+    Matern52,
     Polynomial,
     Sum,
     product,
@@ -74,6 +76,14 @@ def test_diagonal(kernel, d):
     np.testing.assert_allclose(
         kernel.diagonal(values, X), np.diagonal(kernel.matrix(values, X)), rtol=1e-14
     )
+
+
+@pytest.mark.parametrize("kind", [RBF, Matern32, Matern52])
+def test_a_row_is_at_no_distance_from_itself(kind):
+    """However short the length-scale: rounding of |x|² / ls² would leave one."""
+    X = cases.rows(60, 20)
+    K = kind().matrix(np.array([1.7, 1e-4]), X)
+    np.testing.assert_allclose(np.diagonal(K), 1.7**2, rtol=1e-15)
 
 
 @every_d
@@ -231,6 +241,10 @@ def test_sum():
     values = np.array([1.0, 1.0, 1.0, 2.0, 4.0, 1.0, 1.0])
     np.testing.assert_array_equal(kernel.relevance(values, 2), [0.5, 0.25])
     assert (RBF() + RBF()).relevance(values[:4], 2) is None
+    both = RBF(ard=True) + RBF(ard=True)  # a column matters if it does in one term
+    np.testing.assert_array_equal(
+        both.relevance(np.array([1.0, 2.0, 4.0, 1.0, 5.0, 0.5]), 2), [0.5, 2.0]
+    )
     with pytest.raises(TypeError, match=r"A sum needs kernels, but one of its terms is 1\.0\. Use"):
         RBF() + 1.0
 
