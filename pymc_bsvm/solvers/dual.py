@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pymc_bsvm._validation import Interval, as_parameter, check_finite, positive
+from pymc_bsvm.covariance import DENSE
 from pymc_bsvm.losses import Loss
 from pymc_bsvm.losses.base import Array
 from pymc_bsvm.solvers.core import Solved, compiled_solver, interpreted_solver
@@ -131,7 +132,7 @@ def solve_dual(
     solver = compiled_solver if engine == "numba" else interpreted_solver
     p = loss.by_row(y.size) if engine == "numba" else loss.parameters
     with np.errstate(all="ignore"):
-        solved = solver(type(loss))(
+        solved = solver(type(loss), DENSE)(
             K, y, w, p, m, a, 0.0, bool(bias), tol, False, int(max_iter), report
         )
         solution = _solution(y, w, m, loss, solved)
