@@ -1,6 +1,6 @@
-"""Covariances as the solver reads them."""
+"""What the solver needs of a covariance: a dense matrix, or one of low rank plus a diagonal."""
 
-from pymc_bsvm.covariance.base import Covariance
-from pymc_bsvm.covariance.dense import DENSE
+from pymc_bsvm.covariance.factor import Factor, LowRankFactor
+from pymc_bsvm.covariance.low_rank import LowRank
 
-__all__ = ["DENSE", "Covariance"]
+__all__ = ["Factor", "LowRank", "LowRankFactor"]

@@ -11,7 +11,7 @@ from pytensor.gradient import DisconnectedType, disconnected_type
 from pytensor.graph.basic import Apply
 from pytensor.link.numba.dispatch.basic import register_funcify_default_op_cache_key
 
-from pymc_bsvm.covariance import DENSE
+from pymc_bsvm.covariance.dense import DENSE
 from pymc_bsvm.losses import Loss
 from pymc_bsvm.losses.numba_language import function
 from pymc_bsvm.ops.base import BsvmOp, as_float, as_rows, code_version
@@ -35,7 +35,7 @@ class DualSolve(BsvmOp):
       NaN, which a sampler takes for a divergence;
     - the latent values f, without derivatives;
     - the factor of the last step: its rows, the square roots of the curvature, and L; see
-      `pymc_bsvm.solvers.solution.Factor`. It serves derivatives; it may be empty.
+      `pymc_bsvm.solvers.Factor`. It serves derivatives; it may be empty.
 
     Parameters
     ----------

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pymc_bsvm.covariance import Covariance
+from pymc_bsvm.covariance.base import Covariance
 from pymc_bsvm.losses import Loss, numba_language, numpy_language
 from pymc_bsvm.solvers.certificate import Certificate, make_certify
 from pymc_bsvm.solvers.line_search import make_center

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from pymc_bsvm.covariance import DENSE
-from pymc_bsvm.covariance.dense import add_product, factorize
+from pymc_bsvm.covariance.dense import DENSE, add_product, factorize
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 100, 2047, 2048, 2049])

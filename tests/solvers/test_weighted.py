@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pymc_bsvm import losses, solve_dual
-from pymc_bsvm.covariance import DENSE
+from pymc_bsvm.covariance.dense import DENSE
 from pymc_bsvm.solvers.core import compiled_solver, interpreted_solver
 from pymc_bsvm.solvers.newton import CONVERGED
 from pymc_bsvm.solvers.weighted import (
