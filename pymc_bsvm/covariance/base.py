@@ -9,7 +9,10 @@ __all__ = ["Covariance"]
 
 
 class Covariance(NamedTuple):
-    """Functions of K, whatever K is made of; all can be called from compiled code.
+    """Functions of K, whatever K is made of.
+
+    They can be called from compiled code, except for `depth` and `no_factor`, which are Python for
+    the solver to compile if it is compiled itself.
 
     The factor is one of ``B = I + W½ K W½`` on the free rows, those with a curvature W > 0. Only
     `factorize` and `solve` know what it consists of.

@@ -11,12 +11,6 @@ __all__ = ["DENSE", "add_product", "add_product_exactly", "factorize"]
 
 
 @numba.njit(cache=True, fastmath=False, nogil=True)
-def diagonal(K):
-    """Return the diagonal of K."""
-    return np.diag(K)
-
-
-@numba.njit(cache=True, fastmath=False, nogil=True)
 def latent(K, m, a, b):
     """Return ``m + K a + b``."""
     f = m + b
@@ -70,7 +64,6 @@ def add_product_exactly(K, rows, weights, high, low):
             low[j] += rest + lost
 
 
-@numba.njit(cache=True, fastmath=False, nogil=True)
 def depth(K, count):
     """Return the additions in a row of both products."""
     return 0.25 * count + 4.0, count + 2.0  # four rows at a time
@@ -92,14 +85,13 @@ def factorize(K, free, root):
     return B, cholesky_in_place(B)
 
 
-@numba.njit(cache=True, fastmath=False, nogil=True)
 def no_factor():
     """Return the factor of no rows."""
     return np.empty((0, 0))
 
 
 DENSE = Covariance(
-    diagonal,
+    np.diag,
     latent,
     add_product,
     add_product_exactly,

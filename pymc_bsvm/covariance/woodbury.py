@@ -23,7 +23,16 @@ from pymc_bsvm.covariance.lapack import (
     cholesky_solve_in_place,
 )
 
-__all__ = ["WOODBURY", "Parts", "Woodbury", "factorize", "inverse_diagonal", "solve"]
+__all__ = [
+    "WOODBURY",
+    "Parts",
+    "Woodbury",
+    "factorize",
+    "factorize_columns",
+    "inverse_diagonal",
+    "leverages",
+    "solve",
+]
 
 _BLOCK = 1024  # rows of A at a time: it bounds the memory, and shorter sums round less
 
@@ -49,7 +58,7 @@ class Woodbury(NamedTuple):
     spread: Any
     """``E½``, of shape (r,)."""
     cholesky: Any
-    """Lower triangular; of ``I + V V'`` if r <= m, else of ``I + V'V``."""
+    """Lower triangular: of ``I + V'V``, of shape (m, m), or of ``I + V V'`` where r < m."""
 
 
 @numba.njit(cache=True, fastmath={"contract", "reassoc", "nsz"}, nogil=True)
@@ -119,7 +128,6 @@ def add_product_exactly(K, rows, weights, high, low):
         low[i] += more + lost
 
 
-@numba.njit(cache=True, fastmath=False, nogil=True)
 def depth(K, count):
     """Return the additions in a row of both products: over rows, then over columns of A."""
     columns = K.A.shape[1]
@@ -139,20 +147,33 @@ def scaled_rows(A, rows, scale):
 @numba.njit(cache=True, fastmath=False, nogil=True)
 def factorize(K, free, root):
     """Return the factor for ``root``, the square roots of W of all rows; and whether it exists."""
-    A, (r, m) = K.A, (free.shape[0], K.A.shape[1])
+    r = free.shape[0]
+    if r >= K.A.shape[1]:
+        return factorize_columns(K, free, root)
+    scale, spread = scales(K, free, root)
+    gram = np.eye(r)
+    add_rows_gram(scaled_rows(K.A, free, scale), gram)
+    definite = cholesky_in_place(gram)
+    return Woodbury(K.A, free, scale, spread, gram), definite
+
+
+@numba.njit(cache=True, fastmath=False, nogil=True)
+def factorize_columns(K, free, root):
+    """Return the factor by that of ``I + V'V``, whatever its size; and whether it exists."""
+    scale, spread = scales(K, free, root)
+    gram = np.eye(K.A.shape[1])
+    for start in range(0, free.shape[0], _BLOCK):
+        part = slice(start, start + _BLOCK)
+        add_columns_gram(scaled_rows(K.A, free[part], scale[part]), gram)
+    definite = cholesky_in_place(gram)
+    return Woodbury(K.A, free, scale, spread, gram), definite
+
+
+@numba.njit(cache=True, fastmath=False, nogil=True)
+def scales(K, free, root):
+    """Return ``(W / E)½`` and ``E½`` of the free rows."""
     spread = np.sqrt(1.0 + root[free] * root[free] * K.d[free])
-    scale = root[free] / spread
-    inner = np.zeros((min(r, m), min(r, m)))
-    if r <= m:
-        add_rows_gram(scaled_rows(A, free, scale), inner)
-    else:
-        for start in range(0, r, _BLOCK):
-            part = slice(start, start + _BLOCK)
-            add_columns_gram(scaled_rows(A, free[part], scale[part]), inner)
-    for k in range(inner.shape[0]):
-        inner[k, k] += 1.0
-    definite = cholesky_in_place(inner)
-    return Woodbury(A, free, scale, spread, inner), definite
+    return root[free] / spread, spread
 
 
 @numba.njit(cache=True, fastmath=False, nogil=True)
@@ -185,7 +206,7 @@ def solve(factor, x):
 
     Woodbury's difference cancels where V is large; a step of refinement takes most of that back.
     """
-    direct = factor.free.shape[0] <= factor.A.shape[1]
+    direct = factor.cholesky.shape[0] < factor.A.shape[1]
     for k in range(x.shape[0]):
         y = x[k] / factor.spread
         if direct:
@@ -200,7 +221,6 @@ def solve(factor, x):
         x[k] = y / factor.spread
 
 
-@numba.njit(cache=True, fastmath=False, nogil=True)
 def no_factor():
     """Return the factor of no rows."""
     none, nothing = np.zeros(0), np.empty((0, 0))
@@ -210,21 +230,26 @@ def no_factor():
 @numba.njit(cache=True, fastmath=False, nogil=True)
 def inverse_diagonal(factor):
     """Return the diagonal of ``B⁻¹``."""
-    r, m = factor.free.shape[0], factor.A.shape[1]
-    out = np.empty(r)
-    if r <= m:
-        inverse = np.eye(r)
+    if factor.cholesky.shape[0] < factor.A.shape[1]:
+        inverse = np.eye(factor.free.shape[0])
         cholesky_solve_in_place(factor.cholesky, inverse)
-        for p in range(r):
-            out[p] = inverse[p, p]
+        out = np.diag(inverse)
     else:
-        for start in range(0, r, _BLOCK):
-            part = slice(start, min(start + _BLOCK, r))
-            V = scaled_rows(factor.A, factor.free[part], factor.scale[part])
-            solved = V.copy()
-            cholesky_solve_in_place(factor.cholesky, solved)
-            out[part] = 1.0 - (V * solved).sum(axis=1)
+        out = 1.0 - leverages(factor, factor.free, factor.scale)
     return out / factor.spread / factor.spread
+
+
+@numba.njit(cache=True, fastmath=False, nogil=True)
+def leverages(factor, rows, scale):
+    """Return ``v'(I + V'V)⁻¹ v`` for some rows of A, each times its scale."""
+    out = np.empty(rows.shape[0])
+    for start in range(0, rows.shape[0], _BLOCK):
+        part = slice(start, start + _BLOCK)
+        v = scaled_rows(factor.A, rows[part], scale[part])
+        solved = v.copy()
+        cholesky_solve_in_place(factor.cholesky, solved)
+        out[part] = (v * solved).sum(axis=1)
+    return out
 
 
 WOODBURY = Covariance(

@@ -71,7 +71,7 @@ def make_certify(weighted, covariance, center, function):
     """
     loss, slope, pairing = weighted.loss, weighted.slope, weighted.pairing
     of_residual = weighted.of_residual
-    diagonal, depth = covariance.diagonal, covariance.depth
+    diagonal, depth = covariance.diagonal, function(covariance.depth)
     add_product_exactly = covariance.add_product_exactly
     if center is None:
         center = function(lambda y, f, w, p: 0.0)

@@ -242,7 +242,7 @@ def make_newton(weighted, covariance, center, certify, function):
 
 def make_no_factor(covariance, function):
     """Return a function that returns the factor of no rows."""
-    nothing = covariance.no_factor
+    nothing = function(covariance.no_factor)
 
     def no_factor():
         rows = np.zeros(0)
