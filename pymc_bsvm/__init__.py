@@ -1,11 +1,11 @@
 """Bayesian support vector machines as a first-class citizen of PyMC.
 
 Likelihoods for PyMC models (`SILF`, `EpsilonInsensitive`, `Trigonometric`), the family of losses
-they come from (`losses`), the sparse solver for their MAP estimates (`solve_dual`), the evidence
-(`laplace_evidence`) and the Gaussian process models that are marginalised with it (`gp`), the
-estimators for scikit-learn (`BayesianSVR`, `BayesianSVC`), and the simulated data of the papers
-(`datasets`). Names are imported when they are first used, so that
-importing the package is cheap.
+they come from (`losses`), the sparse solver for their MAP estimates (`solve_dual`), for dense
+covariances and for those of low rank (`LowRank`), the evidence (`laplace_evidence`) and the
+Gaussian process models that are marginalised with it (`gp`), the estimators for scikit-learn
+(`BayesianSVR`, `BayesianSVC`), and the simulated data of the papers (`datasets`). Names are
+imported when they are first used, so that importing the package is cheap.
 """
 
 import importlib
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pymc_bsvm import datasets, estimators, evidence, gp, inference, losses, reporting, solvers
+    from pymc_bsvm.covariance import LowRank
     from pymc_bsvm.distributions import SILF, EpsilonInsensitive, Trigonometric
     from pymc_bsvm.estimators import BayesianSVC, BayesianSVR, BayesianSVRCommittee
     from pymc_bsvm.evidence import laplace_evidence
@@ -27,6 +28,7 @@ __all__ = [
     "BayesianSVR",
     "BayesianSVRCommittee",
     "EpsilonInsensitive",
+    "LowRank",
     "Trigonometric",
     "compare_evidence",
     "compare_posteriors",
@@ -44,6 +46,7 @@ __all__ = [
 ]
 
 _MODULES = {
+    "LowRank": "covariance",
     "SILF": "distributions",
     "EpsilonInsensitive": "distributions",
     "Trigonometric": "distributions",

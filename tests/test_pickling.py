@@ -139,6 +139,7 @@ def plain_examples() -> tuple[object, ...]:
     steps: list[solvers.Progress] = []
     solution = bsvm.solve_dual(K, y, silf, callback=steps.append)
     evidence = bsvm.laplace_evidence(K, y, silf)
+    low_rank = bsvm.LowRank(np.column_stack([np.cos(X), np.sin(X)]), 0.1)
     error = solvers.DualSolveError("It failed. Try again.", solution)
     error.add_note("while a test was running")
     symbols = pt.dmatrix("K"), pt.dvector("y")
@@ -148,6 +149,7 @@ def plain_examples() -> tuple[object, ...]:
         losses.noise_formulas(losses.SILF),
         silf.sets(y, solution.f, solution.a),
         solution,
+        *(low_rank, low_rank.parts, bsvm.solve_dual(low_rank, y, silf)),
         steps[0],
         error,
         solvers.DualSolveWarning("It did not converge."),

@@ -11,6 +11,7 @@ from pytensor.gradient import DisconnectedType, disconnected_type
 from pytensor.graph.basic import Apply
 from pytensor.link.numba.dispatch.basic import register_funcify_default_op_cache_key
 
+from pymc_bsvm.covariance.dense import DENSE
 from pymc_bsvm.losses import Loss
 from pymc_bsvm.losses.numba_language import function
 from pymc_bsvm.ops.base import BsvmOp, as_float, as_rows, code_version
@@ -34,7 +35,7 @@ class DualSolve(BsvmOp):
       NaN, which a sampler takes for a divergence;
     - the latent values f, without derivatives;
     - the factor of the last step: its rows, the square roots of the curvature, and L; see
-      `pymc_bsvm.solvers.solution.Factor`. It serves derivatives; it may be empty.
+      `pymc_bsvm.solvers.Factor`. It serves derivatives; it may be empty.
 
     Parameters
     ----------
@@ -98,7 +99,7 @@ class DualSolve(BsvmOp):
         if not all(np.isfinite(x).all() for x in (K, y, m, parameters, a0)):
             return none, -1, none.copy(), *nothing
         with np.errstate(all="ignore"):
-            found, factor, _, status, _ = interpreted_solver(self.loss_type)(
+            found, factor, _, status, _ = interpreted_solver(self.loss_type, DENSE)(
                 K, y, w, p, m, a0, 0.0, False, self.tol, False, self.max_iter, None
             )
         if status in (MAX_ITER, STALLED) and certified(found, self.accept):
@@ -128,7 +129,7 @@ _MISMATCH = (
 
 @register_funcify_default_op_cache_key(DualSolve)
 def _compile_dual_solve(op: DualSolve, node: Apply, **_: Any) -> tuple[Any, int]:
-    solve = compiled_solver(op.loss_type)
+    solve = compiled_solver(op.loss_type, DENSE)
     is_certified = function(certified)
     count = op.loss_type.n_parameters()
     tol, max_iter, accept = op.tol, op.max_iter, op.accept

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pymc_bsvm.solvers.kernel import add_product_exactly, exact_sum, two_sum
+from pymc_bsvm.covariance.exact import exact_sum, two_sum
 
 __all__ = ["BALANCED", "Certificate", "certified", "make_certify", "no_certificate"]
 
@@ -54,13 +54,15 @@ def no_certificate(a, f, b):
     return Certificate(a, f, b, math.inf, math.inf, math.inf, True)
 
 
-def make_certify(weighted, center, function):
-    """Return the function that certifies duals of one loss.
+def make_certify(weighted, covariance, center, function):
+    """Return the function that certifies duals of one loss and one kind of covariance.
 
     Parameters
     ----------
     weighted : Weighted
         The loss as functions of vectors.
+    covariance : Covariance
+        What reads K.
     center : callable or None
         What `pymc_bsvm.solvers.line_search.make_center` returns for the same loss; None where the
         offset is to stay as it is.
@@ -69,6 +71,8 @@ def make_certify(weighted, center, function):
     """
     loss, slope, pairing = weighted.loss, weighted.slope, weighted.pairing
     of_residual = weighted.of_residual
+    diagonal, depth = covariance.diagonal, function(covariance.depth)
+    add_product_exactly = covariance.add_product_exactly
     if center is None:
         center = function(lambda y, f, w, p: 0.0)
 
@@ -112,10 +116,11 @@ def make_certify(weighted, center, function):
             db = center(y, f, w, p)
             if math.isfinite(db):
                 b, f = b + db, f + db
-        spread, size = np.sqrt(np.maximum(np.diag(K), 0.0)), np.abs(a)
+        spread, size = np.sqrt(np.maximum(diagonal(K), 0.0)), np.abs(a)
         reach = np.abs(m) + abs(b) + spread * (spread * size).sum()  # |K_ij|² <= K_ii K_jj
         rows = np.flatnonzero(a)
-        error = _EPS * (0.25 * rows.shape[0] + 4.0) * reach  # four rows at a time
+        plainly, exactly = depth(K, rows.shape[0])
+        error = _EPS * plainly * reach
         gap, rounding, primal = measure(y, w, p, m, a, f, b, error, inner)
         allowed = tol * (1.0 + abs(primal))
         if not inner and gap - rounding <= allowed < gap + rounding:
@@ -124,7 +129,7 @@ def make_certify(weighted, center, function):
             exact, lost = two_sum(high, low)
             if np.isfinite(lost).all():
                 f = exact
-                error = np.abs(lost) + (_EPS * (rows.shape[0] + 2.0)) ** 2 * reach
+                error = np.abs(lost) + (_EPS * exactly) ** 2 * reach
                 gap, rounding, primal = measure(y, w, p, m, a, f, b, error, inner)
         if offset and abs(a.sum()) > BALANCED * size.sum() + _NOTHING:
             gap, rounding = math.inf, math.inf

@@ -1,4 +1,4 @@
-"""The solver of each loss, put together from its parts: interpreted, or compiled."""
+"""The solver of each loss and kind of covariance, put together: interpreted, or compiled."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from pymc_bsvm.covariance.base import Covariance
 from pymc_bsvm.losses import Loss, numba_language, numpy_language
 from pymc_bsvm.solvers.certificate import Certificate, make_certify
 from pymc_bsvm.solvers.line_search import make_center
@@ -37,25 +38,28 @@ class Solved(NamedTuple):
 
 
 @functools.cache
-def interpreted_solver(loss_type: type[Loss]) -> Callable[..., Any]:
+def interpreted_solver(loss_type: type[Loss], covariance: Covariance) -> Callable[..., Any]:
     """Return the solver as a Python function, ready at once."""
     return _restarted(
-        _assemble(loss_type, interpreted, interpreted_envelope, numpy_language.function),
+        _assemble(
+            loss_type, covariance, interpreted, interpreted_envelope, numpy_language.function
+        ),
         numpy_language.function,
     )
 
 
 @functools.cache
-def compiled_solver(loss_type: type[Loss]) -> Callable[..., Any]:
+def compiled_solver(loss_type: type[Loss], covariance: Covariance) -> Callable[..., Any]:
     """Return the same solver compiled by Numba, for use inside compiled functions."""
     return _restarted(
-        _assemble(loss_type, compiled, compiled_envelope, numba_language.function),
+        _assemble(loss_type, covariance, compiled, compiled_envelope, numba_language.function),
         numba_language.inlined,  # every function between the caller and the steps is compiled anew
     )
 
 
 def _assemble(
     loss_type: type[Loss],
+    covariance: Covariance,
     weighted: Callable[..., Any],
     envelope: Callable[..., Any],
     function: Callable[..., Any],
@@ -65,15 +69,17 @@ def _assemble(
         """Return what certifies the duals of a loss, and its Newton solver."""
         words = weighted(of)
         center = make_center(words.slope, words.curve, function) if of.differentiable else None
-        certify = make_certify(words, center, function)
-        return certify, center and make_newton(words, center, certify, function)
+        certify = make_certify(words, covariance, center, function)
+        newton = center and make_newton(words, covariance, center, certify, function)
+        return certify, newton
 
     certify, newton = parts(loss_type)
     if loss_type.envelope_type is None:
         return newton
     _, inner = parts(loss_type.envelope_type)
     words = weighted(loss_type)
-    return make_proximal(words, certify, newton, inner, envelope(loss_type), function)
+    smooth = envelope(loss_type)
+    return make_proximal(words, covariance, certify, newton, inner, smooth, function)
 
 
 def _restarted(solve: Callable[..., Any], function: Callable[..., Any]) -> Callable[..., Any]:

@@ -3,8 +3,8 @@
 import numba
 import numpy as np
 
-from pymc_bsvm.solvers.kernel import factorize
-from pymc_bsvm.solvers.lapack import cholesky_inverse_in_place
+from pymc_bsvm.covariance.dense import factorize
+from pymc_bsvm.covariance.lapack import cholesky_inverse_in_place
 
 __all__ = ["log_det", "log_det_gradient"]
 

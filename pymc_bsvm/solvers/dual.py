@@ -5,12 +5,16 @@ from __future__ import annotations
 import numbers
 import warnings
 from collections.abc import Callable
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from pymc_bsvm._validation import Interval, as_parameter, check_finite, positive
+from pymc_bsvm.covariance import LowRank
+from pymc_bsvm.covariance.dense import DENSE
+from pymc_bsvm.covariance.factor import as_factor
+from pymc_bsvm.covariance.woodbury import WOODBURY
 from pymc_bsvm.losses import Loss
 from pymc_bsvm.losses.base import Array
 from pymc_bsvm.solvers.core import Solved, compiled_solver, interpreted_solver
@@ -19,7 +23,6 @@ from pymc_bsvm.solvers.solution import (
     DualSolution,
     DualSolveError,
     DualSolveWarning,
-    Factor,
     Progress,
     Status,
 )
@@ -32,7 +35,7 @@ _INDEFINITE = 1e-6  # of the largest variance squared: a negative 2 x 2 minor
 
 
 def solve_dual(
-    K: ArrayLike,
+    K: ArrayLike | LowRank,
     y: ArrayLike,
     loss: Loss,
     a0: ArrayLike | None = None,
@@ -56,8 +59,9 @@ def solve_dual(
 
     Parameters
     ----------
-    K : array_like of shape (n, n)
-        Prior covariance, symmetric and positive semidefinite; it may be singular.
+    K : array_like of shape (n, n) or LowRank
+        Prior covariance, symmetric and positive semidefinite; it may be singular. Or a `LowRank`
+        one, ``A A' + diag(d)``, of which no such matrix is made.
     y : array_like of shape (n,)
         Targets: real numbers for a regression loss, -1 and +1 for a classification loss.
     loss : Loss
@@ -81,7 +85,8 @@ def solve_dual(
     callback : callable, optional
         Called with a `Progress` at every Newton step.
     check_input : bool, default True
-        Whether to look for asymmetric, infinite or indefinite K; that reads all of K once.
+        Whether to look for asymmetric, infinite or indefinite K; that reads all of K once. A
+        `LowRank` covariance was checked when it was made.
     engine : {"numpy", "numba"}
         What runs the steps of the solver. "numpy" is ready at once. "numba" compiles them, which
         takes some ten to thirty seconds for each kind of loss in each process, and then is several
@@ -124,15 +129,16 @@ def solve_dual(
     >>> solution.gap < 1e-8
     True
     """
-    K, y, m, w, a = _arguments(K, y, loss, a0, m, sample_weight, check_input)
+    covariance = WOODBURY if isinstance(K, LowRank) else DENSE
+    parts, y, m, w, a = _arguments(K, y, loss, a0, m, sample_weight, check_input)
     tol = as_parameter("tol", tol, positive)
     _check_settings(max_iter, on_failure, engine, callback)
     report = callback and (lambda *step: callback(Progress(*step)))
     solver = compiled_solver if engine == "numba" else interpreted_solver
     p = loss.by_row(y.size) if engine == "numba" else loss.parameters
     with np.errstate(all="ignore"):
-        solved = solver(type(loss))(
-            K, y, w, p, m, a, 0.0, bool(bias), tol, False, int(max_iter), report
+        solved = solver(type(loss), covariance)(
+            parts, y, w, p, m, a, 0.0, bool(bias), tol, False, int(max_iter), report
         )
         solution = _solution(y, w, m, loss, solved)
     if not solution.converged and on_failure != "ignore":
@@ -169,7 +175,7 @@ def _solution(y: Array, w: Array, m: Array, loss: Loss, solved: Solved) -> DualS
         n_iter=int(solved.steps),
         restarted=bool(solved.restarted),
         status=list(Status)[solved.status],
-        factor=Factor(factor.free, factor.root[factor.free], factor.cholesky),
+        factor=as_factor(*factor),
     )
 
 
@@ -222,15 +228,15 @@ def _check_settings(max_iter: object, on_failure: object, engine: object, callba
 
 
 def _arguments(
-    K: ArrayLike,
+    K: ArrayLike | LowRank,
     y: ArrayLike,
     loss: Loss,
     a0: ArrayLike | None,
     m: ArrayLike | None,
     sample_weight: ArrayLike | None,
     check_input: bool,
-) -> tuple[Array, Array, Array, Array, Array]:
-    """Return K, y, the prior mean, the weights and the start as contiguous float arrays."""
+) -> tuple[Any, Array, Array, Array, Array]:
+    """Return what the solver reads K from, y, the prior mean, the weights and the start."""
     if not isinstance(loss, Loss):
         raise TypeError(
             f"loss must be a loss of pymc_bsvm.losses, but it is {loss!r}. "
@@ -241,13 +247,7 @@ def _arguments(
             f"The parameters of loss must be numbers, but {type(loss).__name__} holds model "
             "variables. Pass their values, or use laplace_evidence or a GP model in the graph."
         )
-    K = np.asarray(K, dtype=float)
-    if K.ndim != 2 or K.shape[0] != K.shape[1] or K.shape[0] == 0:
-        raise ValueError(
-            f"K must be a square matrix, but its shape is {K.shape}. "
-            "Pass the covariance of the training inputs with themselves."
-        )
-    K = np.ascontiguousarray(K.T if K.flags.f_contiguous else K)
+    K = K if isinstance(K, LowRank) else _matrix(K)
     n = K.shape[0]
     y = _vector("y", y, n)
     loss.check_targets(y)
@@ -259,9 +259,22 @@ def _arguments(
     Interval(0.0, includes_low=True).check("sample_weight", w)
     a = _vector("a0", np.zeros(n) if a0 is None else a0, n)
     check_finite("a0", a, "Leave it out to start from zero.")
+    if isinstance(K, LowRank):
+        return K.parts, y, m, w, a
     if check_input:
         check_kernel(K)
     return K, y, m, w, a
+
+
+def _matrix(K: ArrayLike) -> Array:
+    """Return K as a C-ordered matrix."""
+    K = np.asarray(K, dtype=float)
+    if K.ndim != 2 or K.shape[0] != K.shape[1] or K.shape[0] == 0:
+        raise ValueError(
+            f"K must be a square matrix, but its shape is {K.shape}. "
+            "Pass the covariance of the training inputs with themselves."
+        )
+    return np.ascontiguousarray(K.T if K.flags.f_contiguous else K)
 
 
 def _vector(name: str, value: ArrayLike, n: int) -> Array:

@@ -1,119 +1,15 @@
-"""What the solvers do with the kernel matrix: they read the rows of its support vectors only."""
+"""What is done with a kernel matrix beside solving for a dual: solutions and an inspection."""
 
 import numba
 import numpy as np
 
-from pymc_bsvm.solvers.lapack import cholesky_in_place, cholesky_solve_in_place
+from pymc_bsvm.covariance.dense import factorize
+from pymc_bsvm.covariance.lapack import cholesky_in_place, cholesky_solve_in_place
 
-__all__ = [
-    "add_product",
-    "add_product_exactly",
-    "exact_sum",
-    "factorize",
-    "inspect",
-    "latent",
-    "solve_free",
-    "two_sum",
-]
+__all__ = ["factorize", "inspect", "solve_free"]
 
 _GRADIENTS = 20  # conjugate gradients, before a new factor is cheaper
 _EXACT, _ENOUGH = 1e-16, 1e-14  # residuals relative to those of a stable direct solution
-
-
-@numba.njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz"})
-def add_product(K, rows, weights, out):
-    """Add ``K[:, rows] @ weights[rows]`` to ``out``; rows stand for columns, as K is symmetric."""
-    n, m = out.shape[0], rows.shape[0]
-    block = 2048  # of out, so that it stays in the cache while rows of K stream by
-    for start in range(0, n, block):
-        stop = min(start + block, n)
-        part = out[start:stop]
-        k = 0
-        while k + 3 < m:
-            i0, i1, i2, i3 = rows[k], rows[k + 1], rows[k + 2], rows[k + 3]
-            w0, w1, w2, w3 = weights[i0], weights[i1], weights[i2], weights[i3]
-            r0, r1, r2, r3 = (
-                K[i0, start:stop],
-                K[i1, start:stop],
-                K[i2, start:stop],
-                K[i3, start:stop],
-            )
-            for j in range(stop - start):
-                part[j] += (w0 * r0[j] + w1 * r1[j]) + (w2 * r2[j] + w3 * r3[j])
-            k += 4
-        while k < m:
-            i0 = rows[k]
-            w0 = weights[i0]
-            r0 = K[i0, start:stop]
-            for j in range(stop - start):
-                part[j] += w0 * r0[j]
-            k += 1
-
-
-@numba.njit(cache=True, fastmath=False, nogil=True)
-def latent(K, m, a, b):
-    """Return ``m + K a + b``."""
-    f = m + b
-    add_product(K, np.flatnonzero(a), a, f)
-    return f
-
-
-@numba.njit(cache=True, fastmath=False, nogil=True)
-def two_sum(x, y):
-    """Return the rounded sum of numbers or arrays, and its rounding error."""
-    total = x + y
-    back = total - x
-    return total, (x - (total - back)) + (y - back)
-
-
-@numba.njit(cache=True, fastmath=False, nogil=True)
-def exact_sum(x):
-    """Return the sum as if computed in twice the working precision."""
-    high, low = 0.0, 0.0
-    for term in x:
-        high, rest = two_sum(high, term)
-        low += rest
-    return high + low
-
-
-@numba.njit(cache=True, fastmath=False, nogil=True)
-def add_product_exactly(K, rows, weights, high, low):
-    """Add ``K[:, rows] @ weights[rows]`` to the unevaluated sum ``high + low``.
-
-    Products and sums carry their rounding errors along, which gives the result of a computation in
-    twice the working precision: Dot2 of Ogita, Rump and Oishi, SIAM J. Sci. Comput. 26 (2005).
-    """
-    splitter = 134217729.0  # 2^27 + 1
-    for i in rows:
-        x = weights[i]
-        x_high = splitter * x - (splitter * x - x)
-        x_low = x - x_high
-        row = K[i]
-        for j in range(high.shape[0]):
-            z = row[j]
-            z_high = splitter * z - (splitter * z - z)
-            z_low = z - z_high
-            product = x * z
-            lost = x_low * z_low - (((product - x_high * z_high) - x_low * z_high) - x_high * z_low)
-            total, rest = two_sum(high[j], product)
-            high[j] = total
-            low[j] += rest + lost
-
-
-@numba.njit(cache=True, fastmath=False, nogil=True)
-def factorize(K, free, root):
-    """Return the Cholesky factor of ``B = I + W½ K W½`` on the free set, and whether it exists.
-
-    ``root`` holds the square roots of the curvature; only the lower triangle is meaningful.
-    """
-    m = free.shape[0]
-    B = np.empty((m, m))
-    for p in range(m):
-        row, scale = K[free[p]], root[free[p]]
-        for q in range(p + 1):
-            B[p, q] = scale * root[free[q]] * row[free[q]]
-        B[p, p] += 1.0
-    return B, cholesky_in_place(B)
 
 
 @numba.njit(cache=True, fastmath=False, nogil=True)

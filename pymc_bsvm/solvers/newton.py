@@ -20,8 +20,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pymc_bsvm.solvers.certificate import certified, no_certificate
-from pymc_bsvm.solvers.kernel import add_product, factorize, latent
-from pymc_bsvm.solvers.lapack import cholesky_solve_in_place
 from pymc_bsvm.solvers.line_search import make_line_search
 
 __all__ = [
@@ -34,7 +32,7 @@ __all__ = [
     "Factor",
     "Outcome",
     "make_newton",
-    "no_factor",
+    "make_no_factor",
 ]
 
 CONVERGED, MAX_ITER, STALLED, INDEFINITE, INFEASIBLE, UNBOUNDED = range(6)
@@ -57,6 +55,7 @@ class Factor(NamedTuple):
     root: Any
     """Square roots of the curvature of all rows."""
     cholesky: Any
+    """L, in the form that the covariance gives it."""
 
 
 class Outcome(NamedTuple):
@@ -68,24 +67,29 @@ class Outcome(NamedTuple):
     status: int
 
 
-def make_newton(weighted, center, certify, function):
-    """Return the solver for one differentiable loss.
+def make_newton(weighted, covariance, center, certify, function):
+    """Return the solver for one differentiable loss and one kind of covariance.
 
     Parameters
     ----------
     weighted : Weighted
         The loss as functions of vectors.
+    covariance : Covariance
+        What reads K.
     center : callable
         What `pymc_bsvm.solvers.line_search.make_center` returns for the loss.
     certify : callable
-        What `pymc_bsvm.solvers.certificate.make_certify` returns for the loss.
+        What `pymc_bsvm.solvers.certificate.make_certify` returns for both.
     function : callable
         Decorator that compiles, or does nothing.
     """
     loss, slope, curve, project = weighted.loss, weighted.slope, weighted.curve, weighted.project
     pairing = weighted.pairing
+    latent, add_product = covariance.latent, covariance.add_product
+    factorize, solve = covariance.factorize, covariance.solve
     line_search = make_line_search(slope, center, function)
-    is_certified, unknown, empty = map(function, (certified, no_certificate, no_factor))
+    is_certified, unknown = map(function, (certified, no_certificate))
+    empty = make_no_factor(covariance, function)
 
     def start(K, y, w, p, m, a, b, offset):
         """Return the dual inside its domain, drawn back from behind a wall; with f and b."""
@@ -129,7 +133,7 @@ def make_newton(weighted, center, certify, function):
         x = np.empty((2, free.shape[0]))
         x[0] = rho[free] / root[free] - root[free] * df[free]
         x[1] = root[free]
-        cholesky_solve_in_place(factor.cholesky, x)
+        solve(factor.cholesky, x)
         return da, df, x
 
     decompose, direction = function(decompose), function(direction)
@@ -206,7 +210,7 @@ def make_newton(weighted, center, certify, function):
                 if not found.definite:
                     return Outcome(unknown(found.a, found.f, found.b), factor, steps, INDEFINITE)
                 if ready and is_certified(found, tol):
-                    if factor.cholesky.shape[0] > 0 and not offset:
+                    if factor.free.shape[0] > 0 and not offset:
                         found = polished(K, y, w, p, m, found, factor, offset, tol, inner)
                     return Outcome(found, factor, steps, CONVERGED)
                 if found.gap + found.rounding <= best.gap + best.rounding:
@@ -241,7 +245,12 @@ def make_newton(weighted, center, certify, function):
     return function(newton)
 
 
-def no_factor():
-    """Return the factor of no rows."""
-    nothing = np.zeros(0)
-    return Factor(np.flatnonzero(nothing), nothing, np.empty((0, 0)))
+def make_no_factor(covariance, function):
+    """Return a function that returns the factor of no rows."""
+    nothing = function(covariance.no_factor)
+
+    def no_factor():
+        rows = np.zeros(0)
+        return Factor(np.flatnonzero(rows), rows, nothing())
+
+    return function(no_factor)

@@ -13,8 +13,7 @@ import math
 import numpy as np
 
 from pymc_bsvm.solvers.certificate import certified, no_certificate
-from pymc_bsvm.solvers.kernel import latent
-from pymc_bsvm.solvers.newton import CONVERGED, MAX_ITER, STALLED, Outcome, no_factor
+from pymc_bsvm.solvers.newton import CONVERGED, MAX_ITER, STALLED, Outcome, make_no_factor
 
 __all__ = ["make_proximal"]
 
@@ -30,15 +29,17 @@ _DIRECT_STEPS = 100  # ... and from the end of the continuation
 _PATIENCE = 5  # steps without a smaller gap before the search is given up
 
 
-def make_proximal(weighted, certify, newton, envelope_newton, envelope, function):
-    """Return the solver for one loss that has an envelope.
+def make_proximal(weighted, covariance, certify, newton, envelope_newton, envelope, function):
+    """Return the solver for one loss that has an envelope, and one kind of covariance.
 
     Parameters
     ----------
     weighted : Weighted
         The loss itself as functions of vectors.
+    covariance : Covariance
+        What reads K.
     certify : callable
-        What `pymc_bsvm.solvers.certificate.make_certify` returns for it.
+        What `pymc_bsvm.solvers.certificate.make_certify` returns for both.
     newton : callable or None
         The Newton solver of the loss itself; None for a loss with kinks.
     envelope_newton : callable
@@ -50,7 +51,9 @@ def make_proximal(weighted, certify, newton, envelope_newton, envelope, function
     """
     loss, project = weighted.loss, weighted.project
     envelope_parameters, stiffness = envelope
-    is_certified, unknown, empty = map(function, (certified, no_certificate, no_factor))
+    diagonal, latent = covariance.diagonal, covariance.latent
+    is_certified, unknown = map(function, (certified, no_certificate))
+    empty = make_no_factor(covariance, function)
 
     if newton is None:  # never called, but compiled
 
@@ -119,7 +122,7 @@ def make_proximal(weighted, certify, newton, envelope_newton, envelope, function
 
     def proximal(K, y, w, p, m, a, b, offset, tol, inner, most, callback):
         """Minimise P; arguments and results are those of the Newton solver."""
-        largest = max(np.diag(K).max(), 0.0)
+        largest = max(diagonal(K).max(), 0.0)
         floor = _NARROWEST * largest if largest > 0.0 else _NARROWEST
         softness = 1.0 / stiffness(p)
         h, warm, steps = first_width(y, w, p, m), a.any(), 0

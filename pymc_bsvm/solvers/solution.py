@@ -9,9 +9,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pymc_bsvm.covariance import Factor, LowRankFactor
 from pymc_bsvm.losses.base import Array
 
-__all__ = ["DualSolution", "DualSolveError", "DualSolveWarning", "Factor", "Progress", "Status"]
+__all__ = ["DualSolution", "DualSolveError", "DualSolveWarning", "Progress", "Status"]
 
 
 @unique
@@ -39,22 +40,6 @@ class Status(Enum):
         "The objective decreases for ever along the offset. "
         "Provide both classes, or drop the offset with bias=False."
     )
-
-
-@dataclass(frozen=True)
-class Factor:
-    """The factor of the last Newton step, ``B = I + W½ K W½ = L L'`` on the free set.
-
-    It belongs to the iterate before the last step: for losses with a piecewise constant curvature
-    it is the factor at the solution, for others up to the length of that step.
-    """
-
-    index: NDArray[np.intp]
-    """Rows of the free set, of shape (m,)."""
-    root_curvature: Array
-    """Square roots of the curvature W, of shape (m,)."""
-    cholesky: Array
-    """Lower triangular L, of shape (m, m); above the diagonal it is not defined."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +86,8 @@ class DualSolution:
     restarted: bool
     """Whether the given start failed, so that the solution was sought from zero."""
     status: Status
-    factor: Factor = field(repr=False)
+    factor: Factor | LowRankFactor = field(repr=False)
+    """That of the last Newton step; it may be of no rows."""
 
     @property
     def converged(self) -> bool:

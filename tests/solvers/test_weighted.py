@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from pymc_bsvm import losses, solve_dual
+from pymc_bsvm.covariance.dense import DENSE
 from pymc_bsvm.solvers.core import compiled_solver, interpreted_solver
 from pymc_bsvm.solvers.newton import CONVERGED
 from pymc_bsvm.solvers.weighted import (
@@ -108,7 +109,7 @@ def test_compiled_words_equal_interpreted_ones(loss):
 
 @compiled_loss
 def test_compiled_solver_equals_the_interpreted_one(loss):
-    slow, fast = interpreted_solver(type(loss)), compiled_solver(type(loss))
+    slow, fast = interpreted_solver(type(loss), DENSE), compiled_solver(type(loss), DENSE)
     for n, bias in ((40, False), (40, True), (1, False)):
         K, y = problem(loss, max(n, 2))
         K, y = np.ascontiguousarray(K[:n, :n]), y[:n]
@@ -135,8 +136,8 @@ def test_compiled_solver_equals_the_interpreted_one(loss):
 
 
 def test_assembled_solvers_are_kept():
-    assert compiled_solver(losses.SILF) is compiled_solver(losses.SILF)
-    assert interpreted_solver(losses.SILF) is interpreted_solver(losses.SILF)
+    assert compiled_solver(losses.SILF, DENSE) is compiled_solver(losses.SILF, DENSE)
+    assert interpreted_solver(losses.SILF, DENSE) is interpreted_solver(losses.SILF, DENSE)
     assert compiled(losses.SILF) is compiled(losses.SILF)
 
 

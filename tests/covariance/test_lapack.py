@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from pymc_bsvm.solvers.lapack import cholesky_in_place, cholesky_solve_in_place
+from pymc_bsvm.covariance.lapack import cholesky_in_place, cholesky_solve_in_place
 
 
 def positive(n, seed=0):

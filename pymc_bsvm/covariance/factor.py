@@ -1,0 +1,93 @@
+"""Factors of ``B = I + W½ K W½`` on the free rows, for use after the solve."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from pymc_bsvm.covariance import woodbury
+from pymc_bsvm.covariance.lapack import cholesky_inverse_in_place, cholesky_solve_in_place
+from pymc_bsvm.covariance.woodbury import Woodbury
+from pymc_bsvm.losses.base import Array
+
+__all__ = ["Factor", "LowRankFactor", "as_factor"]
+
+
+@dataclass(frozen=True)
+class Factor:
+    """The factor of a Newton step, ``B = I + W½ K W½ = L L'`` on the free set.
+
+    That of a solution belongs to the iterate before the last step: for losses with a piecewise
+    constant curvature it is the factor at the solution, for others up to the length of that step.
+    """
+
+    index: NDArray[np.intp]
+    """Rows of the free set, of shape (r,)."""
+    root_curvature: Array
+    """Square roots of the curvature W, of shape (r,)."""
+    cholesky: Array
+    """Lower triangular L, of shape (r, r); above the diagonal it is not defined."""
+
+    def solve(self, x: ArrayLike) -> Array:
+        """Return ``B⁻¹ x`` for x of shape (r,), or for several in the columns of (r, k)."""
+        return _solved(cholesky_solve_in_place, self.cholesky, x)
+
+    def log_det(self) -> float:
+        """Return ``log |B|``."""
+        return 2.0 * float(np.log(np.diag(self.cholesky)).sum())
+
+    def inverse_diagonal(self) -> Array:
+        """Return the diagonal of ``B⁻¹``, of shape (r,)."""
+        inverse = self.cholesky.copy()
+        cholesky_inverse_in_place(inverse)
+        return np.diag(inverse).copy()
+
+
+@dataclass(frozen=True)
+class LowRankFactor:
+    """The factor of the same matrix for a covariance ``A A' + diag(d)``.
+
+    It refers to A.
+    """
+
+    index: NDArray[np.intp]
+    """Rows of the free set, of shape (r,)."""
+    root_curvature: Array
+    """Square roots of the curvature W, of shape (r,)."""
+    parts: Woodbury = field(repr=False)
+
+    @property
+    def cholesky(self) -> Array:
+        """Lower triangular; of ``I + V V'`` or of ``I + V'V``, whichever is the smaller one."""
+        cholesky: Array = self.parts.cholesky
+        return cholesky
+
+    def solve(self, x: ArrayLike) -> Array:
+        """Return ``B⁻¹ x`` for x of shape (r,), or for several in the columns of (r, k)."""
+        return _solved(woodbury.solve, self.parts, x)
+
+    def log_det(self) -> float:
+        """Return ``log |B|``."""
+        scales = np.log(np.diag(self.cholesky)).sum() + np.log(self.parts.spread).sum()
+        return 2.0 * float(scales)
+
+    def inverse_diagonal(self) -> Array:
+        """Return the diagonal of ``B⁻¹``, of shape (r,)."""
+        diagonal: Array = woodbury.inverse_diagonal(self.parts)
+        return diagonal
+
+
+def as_factor(free: NDArray[np.intp], root: Array, cholesky: Any) -> Factor | LowRankFactor:
+    """Return what `Covariance.factorize` made for the curvature ``root**2`` of all rows."""
+    of = LowRankFactor if isinstance(cholesky, Woodbury) else Factor
+    return of(free, root[free], cholesky)
+
+
+def _solved(solve: Any, factor: Any, x: ArrayLike) -> Array:
+    """Apply a solver in place to a copy."""
+    rows = np.array(np.transpose(x), dtype=float, order="C", ndmin=2)
+    solve(factor, rows)
+    return rows.T.reshape(np.shape(x))

@@ -1,0 +1,124 @@
+"""Cholesky factorisation, solution and Gram matrices by LAPACK and BLAS, from compiled code.
+
+NumPy's linear algebra in Numba has no triangular solves and no symmetric products, so that four
+routines are taken from SciPy. Their addresses are registered under fixed names, which keeps
+compiled code cacheable.
+"""
+
+import llvmlite.binding as llvm
+import numba
+import numpy as np
+from numba import types
+from numba.extending import get_cython_function_address
+
+__all__ = [
+    "add_columns_gram",
+    "add_rows_gram",
+    "cholesky_in_place",
+    "cholesky_inverse_in_place",
+    "cholesky_solve_in_place",
+]
+
+_INT = types.CPointer(types.int32)
+_REAL = types.CPointer(types.float64)
+_CHAR = types.CPointer(types.uint8)
+_UPPER = ord("U")  # the upper triangle of Fortran is the lower one of C
+
+
+def _routine(name, *arguments, library="cython_lapack"):
+    symbol = f"pymc_bsvm_{name}"
+    llvm.add_symbol(symbol, get_cython_function_address(f"scipy.linalg.{library}", name))
+    return types.ExternalFunction(symbol, types.void(*arguments))
+
+
+_dpotrf = _routine("dpotrf", _CHAR, _INT, _REAL, _INT, _INT)
+_dpotri = _routine("dpotri", _CHAR, _INT, _REAL, _INT, _INT)
+_dpotrs = _routine("dpotrs", _CHAR, _INT, _INT, _REAL, _INT, _REAL, _INT, _INT)
+_dsyrk = _routine(
+    "dsyrk",
+    *(_CHAR, _CHAR, _INT, _INT, _REAL, _REAL, _INT, _REAL, _REAL, _INT),
+    library="cython_blas",
+)
+
+
+@numba.njit(cache=True, fastmath=False, nogil=True)
+def cholesky_in_place(A):
+    """Replace the lower triangle of a C-ordered matrix by its Cholesky factor.
+
+    Returns whether the matrix was positive definite.
+    """
+    if A.shape[0] == 0:
+        return True
+    uplo = np.array([_UPPER], dtype=np.uint8)
+    order = np.array([A.shape[0]], dtype=np.int32)
+    info = np.zeros(1, dtype=np.int32)
+    _dpotrf(uplo.ctypes, order.ctypes, A.ctypes, order.ctypes, info.ctypes)
+    return info[0] == 0
+
+
+@numba.njit(cache=True, fastmath=False, nogil=True)
+def cholesky_solve_in_place(L, x):
+    """Replace the right-hand sides in ``x``, one in each row, by the solutions of L L' z = x."""
+    if L.shape[0] == 0:
+        return
+    uplo = np.array([_UPPER], dtype=np.uint8)
+    order = np.array([L.shape[0]], dtype=np.int32)
+    count = np.array([x.shape[0]], dtype=np.int32)
+    info = np.zeros(1, dtype=np.int32)
+    _dpotrs(
+        uplo.ctypes,
+        order.ctypes,
+        count.ctypes,
+        L.ctypes,
+        order.ctypes,
+        x.ctypes,
+        order.ctypes,
+        info.ctypes,
+    )
+
+
+@numba.njit(cache=True, fastmath=False, nogil=True)
+def cholesky_inverse_in_place(L):
+    """Replace the lower triangle of a Cholesky factor by that of the inverse of L L'."""
+    if L.shape[0] == 0:
+        return
+    uplo = np.array([_UPPER], dtype=np.uint8)
+    order = np.array([L.shape[0]], dtype=np.int32)
+    info = np.zeros(1, dtype=np.int32)
+    _dpotri(uplo.ctypes, order.ctypes, L.ctypes, order.ctypes, info.ctypes)
+
+
+@numba.njit(cache=True, fastmath=False, nogil=True)
+def add_columns_gram(V, out):
+    """Add the lower triangle of ``V'V``; both matrices are C-ordered."""
+    _add_gram(V, out, ord("N"), V.shape[0])
+
+
+@numba.njit(cache=True, fastmath=False, nogil=True)
+def add_rows_gram(V, out):
+    """Add the lower triangle of ``V V'``; both matrices are C-ordered."""
+    _add_gram(V, out, ord("T"), V.shape[1])
+
+
+@numba.njit(cache=True, fastmath=False, nogil=True)
+def _add_gram(V, out, transposed, depth):
+    """Call the routine, whose matrices are the transposes of those of C."""
+    if V.size == 0:
+        return
+    uplo, trans = np.array([_UPPER], dtype=np.uint8), np.array([transposed], dtype=np.uint8)
+    order = np.array([out.shape[0]], dtype=np.int32)
+    terms = np.array([depth], dtype=np.int32)
+    leading = np.array([V.shape[1]], dtype=np.int32)
+    one = np.ones(1)
+    _dsyrk(
+        uplo.ctypes,
+        trans.ctypes,
+        order.ctypes,
+        terms.ctypes,
+        one.ctypes,
+        V.ctypes,
+        leading.ctypes,
+        one.ctypes,
+        out.ctypes,
+        order.ctypes,
+    )
