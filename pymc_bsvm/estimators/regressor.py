@@ -23,8 +23,6 @@ from pymc_bsvm.losses.base import Array
 
 __all__ = ["BayesianSVR"]
 
-_LEAST = 2.0**-54  # the generator can return 0, whose quantile is infinite
-
 
 class BayesianSVR(RegressionPredictions, BayesianMachine):
     """Support vector regression with hyperparameters by evidence and error bars.
@@ -240,7 +238,7 @@ class BayesianSVR(RegressionPredictions, BayesianMachine):
             machine = members[chosen]
             mean, covariance = machine.joint(rows)
             f = rng.multivariate_normal(mean, covariance, method="eigh")
-            result[:, k] = f + machine.loss.quantile(np.maximum(rng.random(f.size), _LEAST))
+            result[:, k] = f + machine.loss.draw(rng, f.shape)
         return np.asarray(self._target.centre[0] + self._target.spread[0] * result)
 
     @property

@@ -11,9 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pymc_bsvm.losses import numpy_language
-from pymc_bsvm.losses.base import Array, Parameter, RegressionLoss
+from pymc_bsvm.losses.base import LEAST_UNIFORM, Array, Parameter, RegressionLoss
 
 __all__ = ["NoiseFormulas", "NoiseLoss", "noise_formulas"]
+
+
+def _zero(*parameters: Any) -> float:
+    return 0.0
 
 
 class NoiseFormulas(NamedTuple):
@@ -28,6 +32,8 @@ class NoiseFormulas(NamedTuple):
     """``(r, *parameters)``: log P(noise <= r), precise in both tails."""
     quantile: Callable[..., Any]
     """``(u, *parameters)``: the value below which a share u of the noise lies."""
+    mean: Callable[..., Any] = _zero
+    """``(*parameters)``: the mean, which is zero for symmetric noise."""
 
 
 class NoiseLoss(RegressionLoss):
@@ -37,6 +43,10 @@ class NoiseLoss(RegressionLoss):
     @abstractmethod
     def noise(xp: Any) -> NoiseFormulas:
         """State the noise in the array language ``xp``."""
+
+    def mean(self) -> Parameter:
+        """Return the mean of the noise: a float, or one by row."""
+        return self._of_parameters(noise_formulas(type(self)).mean)
 
     def variance(self) -> Parameter:
         """Return the variance of the noise: a float, or one by row."""
@@ -62,6 +72,10 @@ class NoiseLoss(RegressionLoss):
         with np.errstate(divide="ignore"):
             inside = np.asarray(noise_formulas(type(self)).quantile(u, *self.parameters))
         return np.where((u >= 0) & (u <= 1), inside, np.nan)
+
+    def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+        """Draw noise; the parameters are for the last axis."""
+        return self.quantile(np.maximum(rng.random(shape), LEAST_UNIFORM))
 
 
 @functools.cache
