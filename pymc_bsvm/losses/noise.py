@@ -33,7 +33,9 @@ class NoiseFormulas(NamedTuple):
     quantile: Callable[..., Any]
     """``(u, *parameters)``: the value below which a share u of the noise lies."""
     mean: Callable[..., Any] = _zero
-    """``(*parameters)``: the mean, which is zero for symmetric noise."""
+    """``(*parameters)``: the mean; symmetric noise need not state it."""
+    log_sf: Callable[..., Any] | None = None
+    """``(r, *parameters)``: log P(noise > r), precise in both tails; symmetric noise need not."""
 
 
 class NoiseLoss(RegressionLoss):
@@ -58,6 +60,13 @@ class NoiseLoss(RegressionLoss):
         self.shape_with(r.shape)
         return np.asarray(noise_formulas(type(self)).log_cdf(r, *self.parameters))
 
+    def log_sf(self, r: ArrayLike) -> Array:
+        """Return the log probability that the noise is above ``r``."""
+        r = np.asarray(r, dtype=float)
+        self.shape_with(r.shape)
+        log_sf: Any = noise_formulas(type(self)).log_sf
+        return np.asarray(log_sf(r, *self.parameters))
+
     def cdf(self, r: ArrayLike) -> Array:
         """Return the probability that the noise is at most ``r``."""
         return np.exp(self.log_cdf(r))
@@ -81,4 +90,11 @@ class NoiseLoss(RegressionLoss):
 @functools.cache
 def noise_formulas(loss_type: type[NoiseLoss], xp: Any = numpy_language) -> NoiseFormulas:
     """Return the noise of a loss in an array language, stating it only once."""
-    return NoiseFormulas(*map(xp.function, loss_type.noise(xp)))
+    stated = loss_type.noise(xp)
+    log_cdf = xp.function(stated.log_cdf)
+
+    def mirrored(r: Any, *parameters: Any) -> Any:
+        return log_cdf(-r, *parameters)
+
+    stated = stated._replace(log_cdf=log_cdf, log_sf=stated.log_sf or mirrored)
+    return NoiseFormulas(*map(xp.function, stated))
