@@ -18,11 +18,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from pymc_bsvm.losses.blurred import Blurred, of_argument
 from pymc_bsvm.losses.parametrized import Array
 from pymc_bsvm.losses.piece import Piece
-from pymc_bsvm.losses.quadrature import Rule, rule
+from pymc_bsvm.losses.quadrature import rule
 
 if TYPE_CHECKING:
     from pymc_bsvm.losses.base import Loss
@@ -58,8 +59,8 @@ def by_quadrature(loss: Loss, centre: Array, variance: Array) -> Tilted:
         x, weights, owner = rule(blurred.energy, blurred.slope, each, (left, right))
         row = rows[owner]
         origin, unit = blurred.parameters[:2]
-        points = Rule(origin[row] + unit[row] * x, unit[row] * weights, row)
-        return _average(loss, centre, variance, points)
+        points = _side_by_side(origin[row] + unit[row] * x, row, n)
+        return _average(loss, centre, variance, points, _side_by_side(unit[row] * weights, row, n))
 
 
 def by_pieces(
@@ -78,17 +79,25 @@ def by_pieces(
     centre, variance : ndarray of shape (n,)
         Means and variances of the argument.
     """
-    rows = np.arange(centre.size)[:, None]
-    parts = []
+    points, weights = [], []
     with np.errstate(all="ignore"):
         for piece in pieces:
             for sign in signs:
                 start, stop = _reach(piece, sign * centre, variance)
                 width = (stop - start)[:, None]
-                points = sign * (start[:, None] + width * _NODES)
-                parts.append((points, width * _WEIGHTS, np.broadcast_to(rows, points.shape)))
-        joined = (np.concatenate(part, axis=1).ravel() for part in zip(*parts, strict=True))
-        return _average(loss, centre, variance, Rule(*joined))
+                points.append(sign * (start[:, None] + width * _NODES))
+                weights.append(width * _WEIGHTS)
+        return _average(loss, centre, variance, np.hstack(points), np.hstack(weights))
+
+
+def _side_by_side(values: Array, row: NDArray[np.intp], n: int) -> Array:
+    """Return the values of each of n rows beside each other, with zeros behind them."""
+    order = np.argsort(row, kind="stable")
+    count = np.bincount(row, minlength=n)
+    place = np.arange(row.size) - np.repeat(np.cumsum(count) - count, count)
+    result = np.zeros((n, count.max(initial=1)))
+    result[row[order], place] = values[order]
+    return result
 
 
 def _reach(piece: Piece, centre: Array, variance: Array) -> tuple[Array, Array]:
@@ -102,31 +111,26 @@ def _reach(piece: Piece, centre: Array, variance: Array) -> tuple[Array, Array]:
     return np.maximum(piece.left, lowest - width), np.minimum(piece.right, lowest + width)
 
 
-def _average(loss: Loss, centre: Array, variance: Array, points: Rule) -> Tilted:
-    """Return the average from points that resolve the tilted density of each row."""
-    u, weights, row = points
+def _average(loss: Loss, centre: Array, variance: Array, u: Array, weights: Array) -> Tilted:
+    """Return the average from points that resolve the tilted density of each row, (n, points)."""
     value, slope = of_argument(type(loss))
-    parameters = [p[row] if isinstance(p, np.ndarray) else p for p in loss.parameters]
-
-    def total(terms: Array) -> Array:
-        return np.bincount(row, terms, minlength=centre.size)
-
-    off = u - centre[row]
-    energy = value(u, *parameters) + 0.5 * off * (off / variance[row])
-    least = np.full(centre.size, np.inf)
-    np.minimum.at(least, row, energy)
-    density = weights * np.exp(least[row] - energy)
-    mass = total(density)
-    density = density / mass[row]
-    pull = total(density * off)
-    mean = centre + pull
-    spread = total(density * (u - mean[row]) ** 2)
-    at_mean = slope(mean, *loss.parameters)
+    parameters = [np.asarray(p)[..., None] for p in loss.parameters]
+    v = variance[:, None]
+    off = u - centre[:, None]
+    energy = value(u, *parameters) + 0.5 * off * (off / v)
+    energy = np.where(weights > 0.0, energy, np.inf)
+    least = energy.min(axis=1, keepdims=True)
+    density = weights * np.exp(least - energy)
+    mass = density.sum(axis=1, keepdims=True)
+    density /= mass
+    pull = (density * off).sum(axis=1, keepdims=True)
+    from_mean = off - pull
+    spread = (density * from_mean * from_mean).sum(axis=1)
     slopes = np.where(density > 0.0, slope(u, *parameters), 0.0)
-    rise = np.where(density > 0.0, slopes - at_mean[row], 0.0)
+    rise = np.where(density > 0.0, slopes - slope(centre[:, None] + pull, *parameters), 0.0)
     narrow = 2.0 * spread < variance
-    alpha = np.where(narrow, pull / variance, -total(density * slopes))
-    bend = total(density * rise * (u - mean[row])) / variance
+    alpha = np.where(narrow, pull[:, 0] / variance, -(density * slopes).sum(axis=1))
+    bend = (density * rise * from_mean).sum(axis=1) / variance
     nu = np.where(narrow, (1.0 - spread / variance) / variance, bend)
-    log_z = np.log(mass) - least - 0.5 * np.log(variance) - _LOG_ROOT_2PI - loss.log_normalizer()
-    return Tilted(log_z, alpha, nu)
+    log_z = np.log(mass[:, 0]) - least[:, 0] - 0.5 * np.log(variance) - _LOG_ROOT_2PI
+    return Tilted(log_z - loss.log_normalizer(), alpha, nu)
