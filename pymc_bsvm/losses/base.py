@@ -11,8 +11,9 @@ compiled solver, PyTensor and JAX in model graphs.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable
-from typing import Any, NamedTuple, final
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, ClassVar, NamedTuple, Self, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -237,6 +238,24 @@ class RegressionLoss(Loss):
     """A loss of the residual ``r = y - f`` of a real target."""
 
     task = "regression"
+
+    units: ClassVar[Mapping[str, int]] = MappingProxyType({})
+    """Powers of the unit of the targets that the parameters carry: -1 for a slope in nats per unit,
+    1 for a length. A loss with all of them stated can be brought to other units."""
+
+    @final
+    def scaled(self, unit: float) -> Self:
+        """Return the loss of residuals that are ``unit`` times as large.
+
+        Its value there is that of this loss at the residuals before.
+        """
+        for name in self.domains:
+            if name not in self.units:
+                raise TypeError(
+                    f"The unit of {name} of {type(self).__name__} is not known. "
+                    "State its power of the unit of the targets in the attribute units."
+                )
+        return type(self)(**{k: v * unit ** self.units[k] for k, v in self.fields.items()})
 
     def mean(self) -> Parameter:
         """Return the mean of the noise with density ``exp(-l) / Z``; zero unless overridden."""

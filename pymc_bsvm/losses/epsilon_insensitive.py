@@ -110,6 +110,7 @@ class EpsilonInsensitive(PiecewiseNoise):
 
     differentiable = False
     domains = MappingProxyType({"C": positive, "epsilon": positive})
+    units = MappingProxyType({"C": -1, "epsilon": 1})
     formulas = staticmethod(insensitive_formulas)
     noise = staticmethod(insensitive_noise)
     envelope_type = SILF

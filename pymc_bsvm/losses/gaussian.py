@@ -36,6 +36,7 @@ class Gaussian(NoiseLoss):
     sigma: Parameter
 
     domains = MappingProxyType({"sigma": positive})
+    units = MappingProxyType({"sigma": 1})
 
     def convolution(self) -> Convolution:
         """Return a normal distribution: variances add."""

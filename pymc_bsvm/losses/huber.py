@@ -45,6 +45,7 @@ class Huber(PiecewiseNoise):
     epsilon: Parameter
 
     domains = MappingProxyType({"C": positive, "epsilon": positive})
+    units = MappingProxyType({"C": -1, "epsilon": 1})
     ramp_width = SILF_RAMP_WIDTH
     formulas = staticmethod(silf_formulas)
     smoothing = staticmethod(silf_smoothing)

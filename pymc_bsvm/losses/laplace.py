@@ -39,6 +39,7 @@ class Laplace(PiecewiseNoise):
 
     differentiable = False
     domains = MappingProxyType({"C": positive})
+    units = MappingProxyType({"C": -1})
     formulas = staticmethod(insensitive_formulas)
     noise = staticmethod(insensitive_noise)
     envelope_type = SILF

@@ -221,6 +221,7 @@ class SILF(PiecewiseNoise):
     domains = MappingProxyType(
         {"C": positive, "epsilon": positive, "beta": Interval(0.0, 1.0, includes_high=True)}
     )
+    units = MappingProxyType({"C": -1, "epsilon": 1, "beta": 0})
     ramp_width = SILF_RAMP_WIDTH
     formulas = staticmethod(silf_formulas)
     smoothing = staticmethod(silf_smoothing)
