@@ -147,6 +147,8 @@ def plain_examples() -> tuple[object, ...]:
         losses.formulas(losses.SILF),
         losses.noise_formulas(losses.SILF),
         silf.sets(y, solution.f, solution.a),
+        silf.tilted(y, solution.f, 0.1),
+        *(silf.convolution(), losses.RegressionLoss.convolution(silf)),
         solution,
         steps[0],
         error,
