@@ -82,6 +82,12 @@ def test_page(path, few_draws, monkeypatch, tmp_path):
     plt.close("all")
 
 
+def test_the_contract_of_losses_that_is_shown_is_the_one_that_is_shipped():
+    shown = blocks((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
+    shipped = (ROOT / "pymc_bsvm" / "losses" / "contract.py").read_text(encoding="utf-8")
+    assert shipped in [code for _, code in shown]
+
+
 def test_every_block_of_python_is_found():
     for path in PAGES:
         text = path.read_text(encoding="utf-8")

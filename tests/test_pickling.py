@@ -148,6 +148,8 @@ def plain_examples() -> tuple[object, ...]:
         losses.formulas(losses.SILF),
         losses.noise_formulas(losses.SILF),
         silf.sets(y, solution.f, solution.a),
+        silf.tilted(y, solution.f, 0.1),
+        *(silf.convolution(), losses.RegressionLoss.convolution(silf)),
         solution,
         *(low_rank, low_rank.parts, bsvm.solve_dual(low_rank, y, silf)),
         steps[0],

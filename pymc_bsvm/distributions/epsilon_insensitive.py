@@ -2,46 +2,17 @@
 
 from __future__ import annotations
 
-from types import MappingProxyType
 from typing import Any
 
-import numpy as np
-from pymc.distributions.distribution import Continuous
 from pytensor.tensor.variable import TensorVariable
 
-from pymc_bsvm import losses, symbolic
-from pymc_bsvm._validation import Interval, check_finite
-from pymc_bsvm.distributions.checked import (
-    Checked,
-    as_tensors,
-    broadcast_support_point,
-    guard,
-    guard_quantile,
-)
-from pymc_bsvm.distributions.draws import InverseCdfRV
+from pymc_bsvm import losses
+from pymc_bsvm.distributions.noise import Noise
 
-__all__ = ["EpsilonInsensitive", "EpsilonInsensitiveRV"]
-
-_DOMAINS = MappingProxyType({"mu": Interval(), **losses.EpsilonInsensitive.domains})
-_LOSS = losses.formulas(losses.EpsilonInsensitive, symbolic)
-_log_normalizer: Any = _LOSS.log_normalizer
-_NOISE = losses.noise_formulas(losses.EpsilonInsensitive, symbolic)
+__all__ = ["EpsilonInsensitive"]
 
 
-class EpsilonInsensitiveRV(InverseCdfRV):
-    """Draws of the epsilon-insensitive distribution."""
-
-    name = "epsilon_insensitive"
-    extended_signature = "[rng],[size],(),(),()->[rng],()"
-    _print_name = ("EpsilonInsensitive", "\\operatorname{EpsilonInsensitive}")
-
-    @classmethod
-    def from_uniform(cls, u: Any, mu: Any, C: Any, epsilon: Any) -> Any:
-        """Invert the distribution function."""
-        return mu + _NOISE.quantile(u, C, epsilon)
-
-
-class EpsilonInsensitive(Checked, Continuous):
+class EpsilonInsensitive(Noise):
     r"""The distribution whose negative log density is Vapnik's epsilon-insensitive loss.
 
     .. math::
@@ -85,38 +56,9 @@ class EpsilonInsensitive(Checked, Continuous):
             bsvm.EpsilonInsensitive("y", mu=location, C=5.0, epsilon=0.1, observed=y)
     """
 
-    domains = _DOMAINS
-    rv_type = EpsilonInsensitiveRV
-    rv_op = EpsilonInsensitiveRV.rv_op
+    loss_type = losses.EpsilonInsensitive
 
     @classmethod
     def dist(cls, mu: Any, C: Any, epsilon: Any, **kwargs: Any) -> TensorVariable:
         """Create the variable without registering it in a model."""
-        return super().dist(as_tensors(_DOMAINS, mu, C, epsilon), **kwargs)
-
-    @staticmethod
-    def check_observed(name: str, data: np.ndarray) -> None:
-        """Refuse data that are not finite."""
-        check_finite(name, data, "Drop these values, or mask them to have PyMC impute them.")
-
-    def support_point(rv, size: Any, mu: Any, C: Any, epsilon: Any) -> Any:
-        """Return the location."""
-        return broadcast_support_point(mu, size, C, epsilon)
-
-    def logp(value: Any, mu: Any, C: Any, epsilon: Any) -> Any:
-        """Return the log density."""
-        res = -_LOSS.value(value, mu, C, epsilon) - _log_normalizer(C, epsilon)
-        return guard(res, _DOMAINS, mu, C, epsilon)
-
-    def logcdf(value: Any, mu: Any, C: Any, epsilon: Any) -> Any:
-        """Return the log probability of a draw of at most ``value``."""
-        return guard(_NOISE.log_cdf(value - mu, C, epsilon), _DOMAINS, mu, C, epsilon)
-
-    def logccdf(value: Any, mu: Any, C: Any, epsilon: Any) -> Any:
-        """Return the log probability of a draw above ``value``."""
-        return guard(_NOISE.log_cdf(mu - value, C, epsilon), _DOMAINS, mu, C, epsilon)
-
-    def icdf(value: Any, mu: Any, C: Any, epsilon: Any) -> Any:
-        """Return the quantile."""
-        res = mu + _NOISE.quantile(value, C, epsilon)
-        return guard_quantile(res, value, _DOMAINS, mu, C, epsilon)
+        return super().dist(mu, C, epsilon, **kwargs)

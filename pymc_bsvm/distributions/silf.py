@@ -2,46 +2,17 @@
 
 from __future__ import annotations
 
-from types import MappingProxyType
 from typing import Any
 
-import numpy as np
-from pymc.distributions.distribution import Continuous
 from pytensor.tensor.variable import TensorVariable
 
-from pymc_bsvm import losses, symbolic
-from pymc_bsvm._validation import Interval, check_finite
-from pymc_bsvm.distributions.checked import (
-    Checked,
-    as_tensors,
-    broadcast_support_point,
-    guard,
-    guard_quantile,
-)
-from pymc_bsvm.distributions.draws import InverseCdfRV
+from pymc_bsvm import losses
+from pymc_bsvm.distributions.noise import Noise
 
-__all__ = ["SILF", "SILFRV"]
-
-_DOMAINS = MappingProxyType({"mu": Interval(), **losses.SILF.domains})
-_LOSS = losses.formulas(losses.SILF, symbolic)
-_log_normalizer: Any = _LOSS.log_normalizer
-_NOISE = losses.noise_formulas(losses.SILF, symbolic)
+__all__ = ["SILF"]
 
 
-class SILFRV(InverseCdfRV):
-    """Draws of the SILF distribution."""
-
-    name = "silf"
-    extended_signature = "[rng],[size],(),(),(),()->[rng],()"
-    _print_name = ("SILF", "\\operatorname{SILF}")
-
-    @classmethod
-    def from_uniform(cls, u: Any, mu: Any, C: Any, epsilon: Any, beta: Any) -> Any:
-        """Invert (F.1) of [Chu03]_."""
-        return mu + _NOISE.quantile(u, C, epsilon, beta)
-
-
-class SILF(Checked, Continuous):
+class SILF(Noise):
     r"""The distribution whose negative log density is the soft insensitive loss.
 
     .. math::
@@ -91,41 +62,9 @@ class SILF(Checked, Continuous):
             bsvm.SILF("y", mu=slope * x, C=C, epsilon=epsilon, observed=y)
     """
 
-    domains = _DOMAINS
-    rv_type = SILFRV
-    rv_op = SILFRV.rv_op
+    loss_type = losses.SILF
 
     @classmethod
     def dist(cls, mu: Any, C: Any, epsilon: Any, beta: Any = 0.3, **kwargs: Any) -> TensorVariable:
         """Create the variable without registering it in a model."""
-        return super().dist(as_tensors(_DOMAINS, mu, C, epsilon, beta), **kwargs)
-
-    @staticmethod
-    def check_observed(name: str, data: np.ndarray) -> None:
-        """Refuse data that are not finite."""
-        check_finite(name, data, "Drop these values, or mask them to have PyMC impute them.")
-
-    def support_point(rv, size: Any, mu: Any, C: Any, epsilon: Any, beta: Any) -> Any:
-        """Return the location."""
-        return broadcast_support_point(mu, size, C, epsilon, beta)
-
-    def logp(value: Any, mu: Any, C: Any, epsilon: Any, beta: Any) -> Any:
-        """Return the log density."""
-        loss = _LOSS.value(value, mu, C, epsilon, beta)
-        res = -loss - _log_normalizer(C, epsilon, beta)
-        return guard(res, _DOMAINS, mu, C, epsilon, beta)
-
-    def logcdf(value: Any, mu: Any, C: Any, epsilon: Any, beta: Any) -> Any:
-        """Return the log probability of a draw of at most ``value``."""
-        res = _NOISE.log_cdf(value - mu, C, epsilon, beta)
-        return guard(res, _DOMAINS, mu, C, epsilon, beta)
-
-    def logccdf(value: Any, mu: Any, C: Any, epsilon: Any, beta: Any) -> Any:
-        """Return the log probability of a draw above ``value``."""
-        res = _NOISE.log_cdf(mu - value, C, epsilon, beta)
-        return guard(res, _DOMAINS, mu, C, epsilon, beta)
-
-    def icdf(value: Any, mu: Any, C: Any, epsilon: Any, beta: Any) -> Any:
-        """Return the quantile."""
-        res = mu + _NOISE.quantile(value, C, epsilon, beta)
-        return guard_quantile(res, value, _DOMAINS, mu, C, epsilon, beta)
+        return super().dist(mu, C, epsilon, beta, **kwargs)

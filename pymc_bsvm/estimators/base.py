@@ -42,7 +42,7 @@ REMEDIES = {
         "Raise restarts, and take the best of several starts."
     ),
 }
-_NAME = re.compile(r"([A-Za-z]+)(?:\[(\d+)\])?(_\d+)?")  # a hyperparameter, of a column, of a term
+_NAME = re.compile(r"(\w+?)(?:\[(\d+)\])?(_\d+)?")  # a hyperparameter, of a column, of a term
 _NOT_NEGATIVE = Interval(0.0, includes_low=True)
 
 

@@ -16,12 +16,12 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from pymc_bsvm.estimators.base import BayesianMachine
 from pymc_bsvm.estimators.kernels.precomputed import UnknownVariance
-from pymc_bsvm.estimators.likelihood import trigonometric_likelihood
+from pymc_bsvm.estimators.likelihood import classification_likelihood
 from pymc_bsvm.estimators.sampling import model_of
 from pymc_bsvm.estimators.trained import Trained, table_of
 from pymc_bsvm.estimators.tree import tree_of
 from pymc_bsvm.evidence.predictive import ClassPredictive
-from pymc_bsvm.losses.base import Array
+from pymc_bsvm.losses.base import Array, ClassificationLoss
 
 __all__ = ["BayesianSVC"]
 
@@ -39,6 +39,9 @@ class BayesianSVC(ClassifierMixin, BayesianMachine):
         As for `BayesianSVR`.
     tol, max_iter, random_state, progressbar
         As for `BayesianSVR`.
+    loss : {"trigonometric", "logistic", "probit"} or loss object, default "trigonometric"
+        The link between the function and the probabilities. Only the first is sparse. The
+        parameters of an object are kept: they scale with the amplitude, which is learned.
     offset : float, default 100.0
         Variance of the constant in (5.13) of [Chu03]_; the margin of the likelihood is one.
     class_weight : dict, "balanced" or None, default None
@@ -103,6 +106,7 @@ class BayesianSVC(ClassifierMixin, BayesianMachine):
         kernel: Any = "rbf",
         *,
         ard: bool = False,
+        loss: str | ClassificationLoss = "trigonometric",
         offset: float = 100.0,
         standardize: bool = True,
         class_weight: Mapping[Any, float] | str | None = None,
@@ -129,6 +133,7 @@ class BayesianSVC(ClassifierMixin, BayesianMachine):
             n_jobs=n_jobs,
             progressbar=progressbar,
         )
+        self.loss = loss
         self.class_weight = class_weight
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -160,13 +165,14 @@ class BayesianSVC(ClassifierMixin, BayesianMachine):
                 f"{self.classes_.tolist()[0]!r}. "
                 "Provide rows of another."
             )
+        likelihood = classification_likelihood(self.loss)
         chosen = self.classes_[1:] if count == 2 else self.classes_
         generators = self._generator().spawn(len(chosen))
         trained: list[Trained]
         settings = {"n_jobs": self.n_jobs if count == 2 else 1}
         trained = Parallel(n_jobs=1 if count == 2 else self.n_jobs)(
             delayed(self._train)(
-                trigonometric_likelihood(),
+                likelihood,
                 rows,
                 np.where(labels == label, 1.0, -1.0),
                 weight,

@@ -15,8 +15,7 @@ from sklearn.cluster import MiniBatchKMeans
 
 from pymc_bsvm.estimators.machine import Machine, Objective, Specification
 from pymc_bsvm.evidence.predictive import RegressionPredictive
-from pymc_bsvm.losses import SILF
-from pymc_bsvm.losses.base import Array
+from pymc_bsvm.losses.base import Array, RegressionLoss
 
 __all__ = ["Combination", "Part", "SumOfEvidences", "calibration", "combine", "partition"]
 
@@ -156,7 +155,7 @@ def combine(
 
 
 def calibration(
-    loss: SILF, mean: Array, variance: Array, y: Array, how: Combination = "gpoe"
+    loss: RegressionLoss, mean: Array, variance: Array, y: Array, how: Combination = "gpoe"
 ) -> float:
     """Return the factor of the latent variances at which held-out targets are most probable.
 

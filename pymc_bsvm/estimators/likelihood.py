@@ -9,18 +9,41 @@ from typing import Any
 
 import numpy as np
 
-from pymc_bsvm._validation import Interval, as_parameter
+from pymc_bsvm import losses
+from pymc_bsvm._validation import Interval, as_parameter, positive
 from pymc_bsvm.estimators.kernels import Hyperparameter
-from pymc_bsvm.losses import SILF, Loss, Trigonometric
-from pymc_bsvm.losses.base import Array, Parameter
+from pymc_bsvm.losses.base import Array, Loss, Parameter, RegressionLoss
 
-__all__ = ["Likelihood", "betas_of", "noise_in", "silf_likelihood", "trigonometric_likelihood"]
+__all__ = [
+    "Likelihood",
+    "betas_of",
+    "classification_likelihood",
+    "noise_in",
+    "regression_likelihood",
+    "silf_likelihood",
+    "trigonometric_likelihood",
+]
 
-# Starts and bounds for standardised targets from section 4.4 of [Chu03]_, but for the upper bound
-# of epsilon, exp(-0.7) there: noise that is most of the variance wants a wider tube.
-_C = Hyperparameter("C", 1.0, 0.01, 1000.0, unit=(0, -1))
+_FAMILIES: dict[str, Any] = {
+    "regression": {
+        "silf": losses.SILF,
+        "huber": losses.Huber,
+        "laplace": losses.Laplace,
+        "gaussian": losses.Gaussian,
+    },
+    "classification": {
+        "trigonometric": losses.Trigonometric,
+        "logistic": losses.Logistic,
+        "probit": losses.Probit,
+    },
+}
+
+# Starts and bounds for standardised targets, of rates such as C and lengths such as epsilon, from
+# section 4.4 of [Chu03]_, but for the upper bound of epsilon, exp(-0.7) there: noise that is most
+# of the variance wants a wider tube.
+_SEARCHED = {-1: (1.0, 0.01, 1000.0), 1: (0.05, math.exp(-5.0), 2.0)}
+_REACH = 100.0  # of the search around a parameter that has no unit of the targets
 _BETA = Interval(0.0, 1.0, includes_high=True)
-_EPSILON = Hyperparameter("epsilon", 0.05, math.exp(-5.0), 2.0, unit=(0, 1))
 
 
 @dataclass(frozen=True)
@@ -49,12 +72,45 @@ class Likelihood:
 
 def silf_likelihood(beta: float) -> Likelihood:
     """Return SILF with C and epsilon free."""
-    return Likelihood(SILF, (_C, _EPSILON), {"beta": beta})
+    return _searched(losses.SILF, {"beta": beta})
 
 
 def trigonometric_likelihood() -> Likelihood:
     """Return the trigonometric likelihood with a margin of one; the amplitude takes its place."""
-    return Likelihood(Trigonometric, (), {"delta": 1.0})
+    return classification_likelihood("trigonometric")
+
+
+def regression_likelihood(loss: Any, unit: float) -> Likelihood:
+    """Return the likelihood of a family by name, or around the parameters of a loss.
+
+    Parameters
+    ----------
+    loss : str or RegressionLoss
+        A name other than "silf", which has a beta to choose, or a loss in the units of the data.
+    unit : float
+        The unit of the machine's targets, in units of the data.
+
+    Returns
+    -------
+    Likelihood
+        Parameters on the positive half line are free; a loss says where they start. Others, such as
+        shares, are fixed.
+    """
+    if isinstance(loss, str):
+        return _searched(_family(loss, "regression"), {})
+    _check(loss, "regression")
+    given = loss.scaled(1.0 / unit).fields
+    free = {name for name, domain in loss.domains.items() if domain == positive}
+    starts = {name: value for name, value in given.items() if name in free}
+    fixed = {name: value for name, value in given.items() if name not in free}
+    return _searched(type(loss), fixed, starts)
+
+
+def classification_likelihood(loss: Any) -> Likelihood:
+    """Return the likelihood of a family by name, or of a loss; the amplitude alone is learned."""
+    given = _family(loss, "classification")() if isinstance(loss, str) else loss
+    _check(given, "classification")
+    return Likelihood(type(given), (), given.fields)
 
 
 def betas_of(beta: Any, n: int) -> tuple[float, ...]:
@@ -70,7 +126,69 @@ def betas_of(beta: Any, n: int) -> tuple[float, ...]:
     return (by_size,) if beta == "auto" else (by_size, 1.0)
 
 
-def noise_in(unit: float, loss: Loss) -> SILF:
-    """Return SILF of standardised targets in the units of the targets."""
-    assert isinstance(loss, SILF)
-    return SILF(loss.C / unit, loss.epsilon * unit, loss.beta)
+def noise_in(unit: float, loss: Loss) -> RegressionLoss:
+    """Return the noise of standardised targets in the units of the targets."""
+    assert isinstance(loss, RegressionLoss)
+    return loss.scaled(unit)
+
+
+def _searched(
+    loss_type: type[RegressionLoss],
+    fixed: Mapping[str, float],
+    starts: Mapping[str, float] | None = None,
+) -> Likelihood:
+    """Return a likelihood with all fields free that are not fixed."""
+    free = []
+    for name in loss_type.domains:
+        if name not in fixed:
+            power = loss_type.units[name]
+            given = (starts or {}).get(name)
+            start, low, high = _SEARCHED.get(power, (1.0, 1.0 / _REACH, _REACH))
+            if given is not None:
+                start, low, high = given, min(low, given / _REACH), max(high, given * _REACH)
+            free.append(Hyperparameter(name, start, low, high, unit=(0, power)))
+    return Likelihood(loss_type, tuple(free), fixed)
+
+
+def _family(name: str, task: str) -> Any:
+    """Return the loss of a name; refuse one that has a kink."""
+    known: dict[str, Any] = _FAMILIES[task]
+    if name not in known:
+        raise ValueError(
+            f"loss must be one of {_listed(task)} or a loss object, but it is {name!r}. "
+            "Pass one of them."
+        )
+    _check_smooth(known[name])
+    return known[name]
+
+
+def _listed(task: str) -> str:
+    return ", ".join(map(repr, _FAMILIES[task]))
+
+
+def _check(loss: Any, task: str) -> None:
+    """Refuse what is no likelihood of the task with one number for each parameter."""
+    if not isinstance(loss, Loss):
+        raise TypeError(
+            f"loss must be a name or an object of pymc_bsvm.losses, but it is {loss!r}. "
+            f"Pass a name: {_listed(task)}."
+        )
+    if loss.task != task or not loss.normalized:
+        raise ValueError(
+            f"loss must be a likelihood of {task}, but it is {loss!r}. "
+            f"Pass another, or a name: {_listed(task)}."
+        )
+    _check_smooth(type(loss))
+    if loss.n_rows is not None or loss.symbolic or loss.functions:
+        raise ValueError(
+            f"Each parameter of the loss must be a number here, but loss is {loss!r}. "
+            "Use gp.Laplace for parameters that vary with the rows or are variables."
+        )
+
+
+def _check_smooth(loss_type: type[Loss]) -> None:
+    if not loss_type.differentiable:
+        raise ValueError(
+            f"The loss {loss_type.__name__} has a kink, where Laplace's approximation of the "
+            "evidence is not defined. Use loss='huber', or loss='silf' with a small beta."
+        )

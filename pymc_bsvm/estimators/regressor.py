@@ -11,7 +11,13 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pymc_bsvm.estimators.base import BayesianMachine
-from pymc_bsvm.estimators.likelihood import betas_of, noise_in, silf_likelihood
+from pymc_bsvm.estimators.likelihood import (
+    Likelihood,
+    betas_of,
+    noise_in,
+    regression_likelihood,
+    silf_likelihood,
+)
 from pymc_bsvm.estimators.mixture import RegressionMixture
 from pymc_bsvm.estimators.predictions import RegressionPredictions
 from pymc_bsvm.estimators.sampling import model_of
@@ -19,11 +25,9 @@ from pymc_bsvm.estimators.scale import Scale
 from pymc_bsvm.estimators.trained import table_of
 from pymc_bsvm.estimators.tree import tree_of
 from pymc_bsvm.evidence.predictive import RegressionPredictive
-from pymc_bsvm.losses.base import Array
+from pymc_bsvm.losses.base import Array, RegressionLoss
 
 __all__ = ["BayesianSVR"]
-
-_LEAST = 2.0**-54  # the generator can return 0, whose quantile is infinite
 
 
 class BayesianSVR(RegressionPredictions, BayesianMachine):
@@ -41,8 +45,14 @@ class BayesianSVR(RegressionPredictions, BayesianMachine):
         function, of which the amplitude alone is learned.
     ard : bool, default False
         Whether each column has a length-scale of its own, for kernels by name.
+    loss : {"silf", "huber", "gaussian"} or loss object, default "silf"
+        What the noise is like: the soft insensitive loss, Huber's, which is not sparse, or the
+        squared loss of Gaussian process regression. Of an object in the units of the data, such as
+        ``losses.SILF(C=10, epsilon=0.1)``, the parameters on the positive half line are where the
+        search starts; those on an interval, such as ``beta`` or the level of a quantile, are kept.
+        A loss with a kink, such as "laplace", has no Laplace evidence and is refused.
     beta : float, "auto" or "evidence", default "auto"
-        Share of the tube over which the loss bends, in (0, 1]. "auto" is 0.3 below 2000 rows, 0.1
+        Share of the tube over which "silf" bends, in (0, 1]. "auto" is 0.3 below 2000 rows, 0.1
         up to 4000 and 0.05 beyond, as in [Chu03]_. "evidence" fits that share and 1, Huber's loss,
         and keeps what has the higher evidence: that can be slower and without sparsity, and suits
         noise with light tails better.
@@ -74,8 +84,10 @@ class BayesianSVR(RegressionPredictions, BayesianMachine):
     Attributes
     ----------
     hyperparameters_ : dict
-        In the units of the data: "C", "epsilon", "eta", and for kernels that have them "ls" and
-        "period", arrays of one number for each column.
+        In the units of the data: those of the loss, such as "C" and "epsilon", "eta", and for
+        kernels that have them "ls" and "period", arrays of one number for each column.
+    loss_ : RegressionLoss
+        The loss with its parameters, in the units of the data.
     log_evidence_ : float
         Log evidence of the targets, in nats.
     support_ : ndarray of shape (n_support,)
@@ -91,8 +103,8 @@ class BayesianSVR(RegressionPredictions, BayesianMachine):
         constant column.
     feature_importances_ : ndarray of shape (n_features,)
         The relevances divided by their sum, for `sklearn.feature_selection.SelectFromModel`.
-    beta_ : float
-        The share that was used.
+    beta_ : float or None
+        The share that was used; None for a loss without one.
     gap_ : float
         Duality gap of the solution, in nats: a certificate of optimality.
     n_iter_ : int
@@ -132,6 +144,7 @@ class BayesianSVR(RegressionPredictions, BayesianMachine):
         kernel: Any = "rbf",
         *,
         ard: bool = False,
+        loss: str | RegressionLoss = "silf",
         beta: float | str = "auto",
         offset: float = 100.0,
         standardize: bool = True,
@@ -158,6 +171,7 @@ class BayesianSVR(RegressionPredictions, BayesianMachine):
             n_jobs=n_jobs,
             progressbar=progressbar,
         )
+        self.loss = loss
         self.beta = beta
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
@@ -184,14 +198,15 @@ class BayesianSVR(RegressionPredictions, BayesianMachine):
         unit = float(self._target.spread[0])
         z = self._target(t[:, None])[:, 0]
         rng = self._generator()
-        all_trained = {
-            beta: self._train(silf_likelihood(beta), rows, z, weight, rng, self.n_jobs)
-            for beta in betas_of(self.beta, t.size)
-        }
-        self.beta_ = max(all_trained, key=lambda beta: all_trained[beta].machine.log_evidence)
-        trained = all_trained[self.beta_]
+        all_trained = [
+            self._train(likelihood, rows, z, weight, rng, self.n_jobs)
+            for likelihood in self._likelihoods(unit, t.size)
+        ]
+        trained = max(all_trained, key=lambda each: each.machine.log_evidence)
         self._trained = trained
         machine = trained.machine
+        self.loss_ = noise_in(unit, machine.loss)
+        self.beta_ = getattr(self.loss_, "beta", None)
         count = t.size if weight is None else weight.sum()
         self.log_evidence_ = machine.log_evidence - count * np.log(unit)
         self.hyperparameters_ = self._named(machine, unit)
@@ -240,7 +255,7 @@ class BayesianSVR(RegressionPredictions, BayesianMachine):
             machine = members[chosen]
             mean, covariance = machine.joint(rows)
             f = rng.multivariate_normal(mean, covariance, method="eigh")
-            result[:, k] = f + machine.loss.quantile(np.maximum(rng.random(f.size), _LEAST))
+            result[:, k] = f + machine.loss.draw(rng, f.shape)
         return np.asarray(self._target.centre[0] + self._target.spread[0] * result)
 
     @property
@@ -262,8 +277,21 @@ class BayesianSVR(RegressionPredictions, BayesianMachine):
         check_is_fitted(self)
         return model_of(self._trained.objective)
 
+    def _likelihoods(self, unit: float, n: int) -> list[Likelihood]:
+        """Return the likelihoods to choose from, for targets of a unit."""
+        betas = betas_of(self.beta, n)
+        if isinstance(self.loss, str) and self.loss == "silf":
+            return [silf_likelihood(beta) for beta in betas]
+        if self.beta != "auto":
+            raise ValueError(
+                f"beta is chosen for loss='silf' only, but beta is {self.beta!r} and loss is "
+                f"{self.loss!r}. Leave beta='auto'; a SILF object brings its own."
+            )
+        return [regression_likelihood(self.loss, unit)]
+
     def _means(self, rows: Array) -> Array:
-        mean = np.mean([machine.mean(rows) for machine in self._trained.members], axis=0)
+        members = self._trained.members
+        mean = np.mean([m.mean(rows) + noise_in(1.0, m.loss).mean() for m in members], axis=0)
         return np.asarray(self._target.centre[0] + self._target.spread[0] * mean)
 
     def _predictive(self, rows: Array) -> RegressionMixture:

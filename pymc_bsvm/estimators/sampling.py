@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from pymc_bsvm.estimators.machine import Machine, Objective
+from pymc_bsvm.losses import SILF, Trigonometric
 from pymc_bsvm.losses.base import Array
 from pymc_bsvm.solvers import DualSolveError
 
@@ -27,7 +28,7 @@ def model_of(objective: Objective) -> tuple[Any, Any]:
     """
     import pymc as pm
 
-    from pymc_bsvm.gp import BSVR, BTSVC
+    from pymc_bsvm.gp import BSVR, BTSVC, Laplace
 
     specification = objective.specification
     if objective.sample_weight is not None:
@@ -49,14 +50,15 @@ def model_of(objective: Objective) -> tuple[Any, Any]:
         cov = specification.kernel.to_pymc(of_kernel, specification.d)
         if specification.offset:
             cov = cov + pm.gp.cov.Constant(specification.offset)
-        fields = {h.name: v for h, v in zip(specification.likelihood.free, of_loss, strict=True)}
-        fields |= specification.likelihood.fixed
+        loss = specification.likelihood.loss(of_loss)
+        y = objective.y if loss.task == "regression" else (objective.y > 0.0).astype(int)
         gp: Any
-        if specification.likelihood.loss_type.task == "regression":
-            gp, y = BSVR(cov_func=cov), objective.y
+        if isinstance(loss, SILF | Trigonometric):
+            gp = (BSVR if loss.task == "regression" else BTSVC)(cov_func=cov)
+            gp.marginal_likelihood("y", X=objective.X, y=y, **loss.fields)
         else:
-            gp, y = BTSVC(cov_func=cov), (objective.y > 0.0).astype(int)
-        gp.marginal_likelihood("y", X=objective.X, y=y, **fields)
+            gp = Laplace(cov_func=cov)
+            gp.marginal_likelihood("y", X=objective.X, y=y, loss=loss)
     return model, gp
 
 

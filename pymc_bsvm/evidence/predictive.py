@@ -11,27 +11,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import singledispatch
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import ndtri
 
 from pymc_bsvm._validation import Interval, check_finite
-from pymc_bsvm.evidence.gaussian_integrals import Convolution, convolution, log_average
-from pymc_bsvm.evidence.piece import log_one_minus_exp
 from pymc_bsvm.losses.base import Array, ClassificationLoss, Loss, RegressionLoss
-from pymc_bsvm.losses.noise import NoiseLoss
+from pymc_bsvm.losses.convolution import Convolution
+from pymc_bsvm.losses.piece import log_one_minus_exp
 
 __all__ = ["ClassPredictive", "RegressionPredictive", "log_predictive_density", "predictive"]
 
 type RandomSeed = int | np.random.Generator | np.random.SeedSequence | None
 
 _NONNEGATIVE = Interval(low=0.0, includes_low=True)
-_MOST_STEPS = 200
-_SAME_PROBABILITY = 1e-13  # relative; the accuracy of the distribution function
-_LEAST_UNIFORM = 2.0**-54  # the generator can return 0, whose quantile is infinite
 
 
 @dataclass(frozen=True, eq=False)
@@ -106,8 +100,8 @@ class RegressionPredictive(_Predictive[RegressionLoss]):
 
     @property
     def mean(self) -> Array:
-        """Means of the targets, for noise of mean zero such as that of every symmetric loss."""
-        return self.latent_mean
+        """Means of the targets, those of the latent values and of the noise together."""
+        return self.latent_mean + self.loss.mean()
 
     @property
     def variance(self) -> Array:
@@ -153,7 +147,7 @@ class RegressionPredictive(_Predictive[RegressionLoss]):
         t = np.where(u == 0.0, -np.inf, np.where(u == 1.0, np.inf, np.nan))
         inside = (u > 0.0) & (u < 1.0)
         if inside.any():
-            d = _solve_quantile(self._noise(inside), u[inside], variance[inside])
+            d = self._noise(inside).quantile(u[inside], variance[inside])
             t[inside] = mean[inside] + d
         return t
 
@@ -178,11 +172,11 @@ class RegressionPredictive(_Predictive[RegressionLoss]):
         leading = () if size is None else tuple(np.atleast_1d(size))
         shape = (*leading, *self.shape)
         latent = self.latent_mean + np.sqrt(self.latent_variance) * rng.standard_normal(shape)
-        return np.asarray(latent + draw_noise(self.loss, rng, shape))
+        return np.asarray(latent + self.loss.draw(rng, shape))
 
     def _noise(self, mask: NDArray[np.bool_]) -> Convolution:
         """Return the convolution for the elements of a mask, whose last axis are the rows."""
-        return convolution(self.loss.spread(mask.shape).take(mask.ravel()))
+        return self.loss.spread(mask.shape).take(mask.ravel()).convolution()
 
     def _of_residual(
         self,
@@ -238,7 +232,7 @@ class ClassPredictive(_Predictive[ClassificationLoss]):
             np.asarray(y, dtype=float) * self.latent_mean, self.latent_variance
         )
         loss = self.loss.spread(margin.shape)
-        log_smaller = log_average(loss, -np.abs(margin).ravel(), variance.ravel())
+        log_smaller = loss.log_average(-np.abs(margin).ravel(), variance.ravel())
         log_smaller = np.minimum(log_smaller, -math.log(2.0)).reshape(margin.shape)
         likely = np.where(margin > 0.0, log_one_minus_exp(log_smaller), log_smaller)
         return np.where(margin == 0.0, -math.log(2.0), likely)  # both labels alike: one half
@@ -297,19 +291,6 @@ def log_predictive_density(loss: Loss, y: ArrayLike, mean: ArrayLike, variance: 
     return distribution.log_probability(y)
 
 
-@singledispatch
-def draw_noise(loss: RegressionLoss, rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
-    """Draw noise with density ``exp(-loss) / Z`` by solving for its quantiles."""
-    u = np.maximum(rng.random(shape), _LEAST_UNIFORM).ravel()
-    noise = convolution(loss.spread(shape))
-    return _solve_quantile(noise, u, np.zeros(u.shape)).reshape(shape)
-
-
-@draw_noise.register
-def _(loss: NoiseLoss, rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
-    return loss.quantile(np.maximum(rng.random(shape), _LEAST_UNIFORM))
-
-
 def _log_density(noise: Convolution, d: Array, variance: Array) -> Array:
     return noise.log_density(d, variance)
 
@@ -322,41 +303,6 @@ def _log_below(noise: Convolution, d: Array, variance: Array) -> Array:
 def _log_above(noise: Convolution, d: Array, variance: Array) -> Array:
     log_tail = noise.log_tail(d, variance)
     return np.where(d < 0.0, log_one_minus_exp(log_tail), log_tail)
-
-
-def _solve_quantile(noise: Convolution, u: Array, variance: Array) -> Array:
-    """Solve for the residuals with a share ``0 < u < 1`` below them, by Newton's method.
-
-    The log probability of the tail in which the residual lies is concave, so that every step ends
-    short of the solution and the next ones approach it from outside; bisection guards the rounding.
-    """
-    lower = u <= 0.5
-    sign: Array = np.where(lower, 1.0, -1.0)  # x = sign d grows with the probability of the tail
-    target = np.where(lower, np.log(u), np.log1p(-u))
-    accuracy = _SAME_PROBABILITY + 4.0 * np.finfo(float).eps * np.abs(target)
-    x: Array = np.sqrt(variance + noise.loss.variance()) * ndtri(np.where(lower, u, 1.0 - u))
-    low, high = np.full(x.shape, -np.inf), np.full(x.shape, np.inf)
-    active = np.arange(x.size)
-    for _ in range(_MOST_STEPS):
-        now, d, v = x[active], sign[active] * x[active], variance[active]
-        part = noise.take(active)
-        tail = part.log_tail(d, v)
-        tail = np.where((d < 0.0) == lower[active], tail, log_one_minus_exp(tail))
-        excess = tail - target[active]
-        low[active] = np.where(excess < 0.0, now, low[active])
-        high[active] = np.where(excess > 0.0, now, high[active])
-        with np.errstate(all="ignore"):
-            following = now - excess * np.exp(tail - part.log_density(d, v))
-            middle = 0.5 * (low[active] + high[active])
-        safe = (low[active] < following) & (following < high[active])
-        safe &= np.isfinite(following)
-        following = np.where(safe, following, np.where(np.isfinite(middle), middle, 0.5 * now))
-        moving = (np.abs(excess) > accuracy[active]) & (following != now)
-        x[active] = np.where(moving, following, now)
-        active = active[moving]
-        if not active.size:
-            break
-    return sign * x
 
 
 def _check_loss(loss: Any, task: str) -> None:

@@ -175,8 +175,8 @@ class LaplaceProcess(Base):
         diag : bool, default False
             Return variances instead of the covariance matrix.
         pred_noise : bool, default False
-            Add the variance of the noise; regression only. A parameter that varies by row must be
-            a function of the inputs, so that it is known at the new rows.
+            Add the mean and the variance of the noise; regression only. A parameter that varies by
+            row must be a function of the inputs, so that it is known at the new rows.
         given : mapping, optional
             As for `conditional`.
         jitter : float, default 0
@@ -194,6 +194,7 @@ class LaplaceProcess(Base):
         jitter = as_parameter("jitter", jitter, _NONNEGATIVE)
         state, evaluator = self._state(point, given, model)
         new = _as_numbers(Xnew, state.X.shape[1])
+        shift: Parameter = 0.0
         noise: Parameter = 0.0
         if pred_noise:
             loss = evaluator.loss(state, new)
@@ -202,12 +203,12 @@ class LaplaceProcess(Base):
                     f"Labels have no noise variance, but pred_noise is {pred_noise!r}. "
                     "Use predict_proba for the probabilities of the labels."
                 )
-            noise = loss.variance()
+            shift, noise = loss.mean(), loss.variance()
         if diag:
             mean, variance = evaluator.moments(state, new)
-            return mean, variance + noise
+            return mean + shift, variance + noise
         mean, covariance = evaluator.joint_moments(state, new)
-        return mean, covariance + (noise + jitter) * np.eye(mean.size)
+        return mean + shift, covariance + (noise + jitter) * np.eye(mean.size)
 
     def predictive(
         self,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import singledispatch
 from typing import Any
 
 import numpy as np
@@ -25,13 +24,13 @@ from pytensor.graph.basic import Variable
 from pytensor.graph.traversal import ancestors
 from pytensor.tensor.linalg import cholesky, solve_triangular
 
-from pymc_bsvm import losses, symbolic
-from pymc_bsvm.distributions import SILF, Trigonometric
+from pymc_bsvm import losses
+from pymc_bsvm.distributions.likelihood import likelihood
 from pymc_bsvm.gp.data import as_inputs
 from pymc_bsvm.inference.objective import marginals_of
 from pymc_bsvm.ops import DualSolve
 
-__all__ = ["latent_model", "likelihood"]
+__all__ = ["latent_model"]
 
 
 def latent_model(
@@ -80,7 +79,7 @@ def latent_model(
         If the model has no Laplace variable, or other variables that depend on the Laplace
         approximation, such as those of ``gp.conditional``.
     NotImplementedError
-        If there is no likelihood for the loss; see `likelihood`.
+        If there is no likelihood for the loss; see `distributions.likelihood`.
 
     See Also
     --------
@@ -134,70 +133,6 @@ def latent_model(
     for name, value in initvals.items():
         result.set_initval(result[name], value)
     return result
-
-
-@singledispatch
-def likelihood(loss: losses.Loss, f: Any) -> Any:
-    """Return the distribution of the targets given the latent values.
-
-    It is a generic function of the type of the loss. For a loss of your own, register a function
-    with ``likelihood.register``; no other change is needed.
-
-    Parameters
-    ----------
-    loss : Loss
-        The loss; its parameters may be variables.
-    f : tensor_like of shape (n,)
-        Latent values, in units of the targets for regression.
-
-    Returns
-    -------
-    TensorVariable
-        An unregistered random variable of shape (n,), as ``.dist`` methods return. Labels are 0
-        and 1.
-
-    Raises
-    ------
-    NotImplementedError
-        If none is registered for the type of the loss.
-    """
-    raise NotImplementedError(
-        f"There is no likelihood for the loss {type(loss).__name__}. Register a function that "
-        "returns one with pymc_bsvm.inference.latent.likelihood.register."
-    )
-
-
-@likelihood.register
-def _silf(loss: losses.SILF, f: Any) -> Any:
-    return SILF.dist(mu=f, C=loss.C, epsilon=loss.epsilon, beta=loss.beta)
-
-
-@likelihood.register
-def _huber(loss: losses.Huber, f: Any) -> Any:
-    return SILF.dist(mu=f, C=loss.C, epsilon=loss.epsilon, beta=1.0)
-
-
-@likelihood.register
-def _gaussian(loss: losses.Gaussian, f: Any) -> Any:
-    return pm.Normal.dist(mu=f, sigma=loss.sigma)
-
-
-@likelihood.register
-def _trigonometric(loss: losses.Trigonometric, f: Any) -> Any:
-    return Trigonometric.dist(f=f, delta=loss.delta)
-
-
-@likelihood.register
-def _logistic(loss: losses.Logistic, f: Any) -> Any:
-    return pm.Bernoulli.dist(logit_p=f)
-
-
-@likelihood.register
-def _probit(loss: losses.Probit, f: Any) -> Any:
-    # by log odds, which keep the precision of both tails, from the rarer label alone
-    rare = -losses.formulas(losses.Probit, symbolic).value(1.0, pt.where(f > 0.0, -f, f))
-    odds = pt.log1p(-pt.exp(rare)) - rare
-    return pm.Bernoulli.dist(logit_p=pt.where(f > 0.0, odds, -odds))
 
 
 @dataclass(frozen=True)

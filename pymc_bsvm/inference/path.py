@@ -6,29 +6,17 @@ import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import singledispatch
 from typing import NamedTuple
 
 import numpy as np
 
 from pymc_bsvm.inference.propagation import SiteGaussian
-from pymc_bsvm.losses import Loss, Trigonometric
-from pymc_bsvm.losses.base import Array, Parameter
+from pymc_bsvm.losses import Loss
+from pymc_bsvm.losses.base import Array
 
 __all__ = ["Path", "Run", "anneal"]
 
 _MOST_SHRINKS = 200  # of a slice: 2^-200 of a turn is none at all
-
-
-@singledispatch
-def _wall(loss: Loss) -> Parameter:
-    """Return the margin at which the likelihood becomes zero; -inf for most losses."""
-    return -math.inf
-
-
-@_wall.register
-def _(loss: Trigonometric) -> Parameter:
-    return -loss.delta
 
 
 @dataclass(frozen=True)
@@ -46,7 +34,7 @@ class Path:
 
     def _energy(self, f: Array, t: float) -> Array:
         """Return the losses; short of the posterior they go on linearly before a wall."""
-        wall = _wall(self.loss)
+        wall = self.loss.wall
         if t == 1.0 or np.all(wall == -math.inf):
             return np.asarray(self.loss.value(self.y, f).sum(axis=1))
         margin, floor = self.y * f, t * wall

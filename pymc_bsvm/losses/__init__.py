@@ -25,6 +25,7 @@ from pymc_bsvm.losses.silf import SILF
 from pymc_bsvm.losses.soft_margin_l1 import SoftMarginL1
 from pymc_bsvm.losses.soft_margin_l2 import SoftMarginL2
 from pymc_bsvm.losses.soft_margin_le import SoftMarginLe
+from pymc_bsvm.losses.tilted import Tilted
 from pymc_bsvm.losses.trigonometric import Trigonometric
 
 __all__ = [
@@ -45,6 +46,7 @@ __all__ = [
     "SoftMarginL1",
     "SoftMarginL2",
     "SoftMarginLe",
+    "Tilted",
     "Trigonometric",
     "formulas",
     "noise_formulas",

@@ -10,17 +10,21 @@ compiled solver, PyTensor and JAX in model graphs.
 
 from __future__ import annotations
 
-import functools
-from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import Any, ClassVar, Literal, NamedTuple, final
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+from typing import Any, ClassVar, NamedTuple, Self, final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from pymc_bsvm._validation import as_parameter, check_finite, check_labels, positive
-from pymc_bsvm.losses import numpy_language
-from pymc_bsvm.losses.parametrized import Array, Parameter, Parametrized
+from pymc_bsvm.losses.blurred import Blurred
+from pymc_bsvm.losses.contract import Contract
+from pymc_bsvm.losses.convolution import Convolution
+from pymc_bsvm.losses.formula import Formulas, formulas, smooth_curvature
+from pymc_bsvm.losses.parametrized import Array, Parameter
+from pymc_bsvm.losses.tilted import Tilted
 
 __all__ = [
     "Array",
@@ -35,24 +39,7 @@ __all__ = [
 ]
 
 
-class Formulas(NamedTuple):
-    """The formulas of one loss in one array language; the loss's parameters come last.
-
-    They are closures: cloudpickle and joblib carry them to other processes, pickle does not.
-    """
-
-    value: Callable[..., Any]
-    """``(y, f, *parameters)``: the loss, +inf outside its domain."""
-    derivative: Callable[..., Any]
-    """``(y, f, *parameters)``: the first derivative with respect to f."""
-    curvature: Callable[..., Any]
-    """``(y, f, *parameters)``: the second derivative with respect to f."""
-    conjugate: Callable[..., Any]
-    """``(y, a, *parameters)``: the convex conjugate at -a, +inf outside the dual domain."""
-    dual_domain: Callable[..., tuple[Any, Any]]
-    """``(y, *parameters)``: the least and the greatest value of a."""
-    log_normalizer: Callable[..., Any] | None
-    """``(*parameters)``: log Z, or None where exp(-l) is no density."""
+LEAST_UNIFORM = 2.0**-54  # a generator can return 0, whose quantile is infinite
 
 
 class Sets(NamedTuple):
@@ -63,67 +50,13 @@ class Sets(NamedTuple):
     bound: NDArray[np.bool_]
 
 
-class Loss(Parametrized, ABC):
+class Loss(Contract):
     """A convex loss of one observation ``y`` and one latent value ``f``.
 
-    Subclasses are frozen dataclasses whose fields are the keys of `domains`. All methods are
-    vectorised: arguments broadcast against each other and results are float64 arrays.
-
-    The likelihood is a product over rows, so that each row may have parameters of its own. Vectors
-    of parameters broadcast against the last axis of the arguments.
+    All methods are vectorised: arguments broadcast against each other and results are float64
+    arrays. The likelihood is a product over rows, so that each row may have parameters of its own.
+    Vectors of parameters broadcast against the last axis of the arguments.
     """
-
-    task: ClassVar[Literal["regression", "classification"]]
-    differentiable: ClassVar[bool] = True
-    """Whether the loss has a derivative everywhere; if not, it is piecewise linear."""
-
-    ramp_width: ClassVar[float] = 0.0
-    """Half width of the ramps of the smooth curvature, in the loss's own units; zero if the
-    curvature has no steps. ``benchmarks/ramp.md`` has the measurements behind the values."""
-
-    @staticmethod
-    @abstractmethod
-    def formulas(xp: Any) -> Formulas:
-        """State the loss in the array language ``xp``."""
-
-    @abstractmethod
-    def check_targets(self, y: ArrayLike) -> None:
-        """Raise ``ValueError`` for targets on which the loss is not defined."""
-
-    @classmethod
-    def smoothing(cls, xp: Any) -> Callable[..., Any]:
-        """State the curvature with its steps widened to ramps of half width ``width``.
-
-        Returns a function of ``(y, f, width, *parameters)``. Losses whose curvature is continuous
-        need not override it.
-        """
-        curvature = formulas(cls, xp).curvature
-
-        def unchanged(y: Any, f: Any, width: Any, *parameters: Any) -> Any:
-            return curvature(y, f, *parameters)
-
-        return unchanged
-
-    envelope_type: ClassVar[type[Loss] | None] = None
-    """The family of the Moreau envelopes, for losses whose envelopes are losses again."""
-
-    @staticmethod
-    def envelope_parameters(h: Any, *parameters: Any) -> tuple[Any, ...]:
-        """Return the parameters of the Moreau envelope; arithmetic that compiles as it stands."""
-        raise NotImplementedError
-
-    @staticmethod
-    def stiffness(*parameters: Any) -> Any:
-        """Return the largest curvature, for losses that have an envelope."""
-        raise NotImplementedError
-
-    @classmethod
-    def complete(cls, *parameters: Any) -> tuple[Any, ...]:
-        """Turn the loss's own parameters, numbers or symbols, into those of its formulas.
-
-        They differ where a loss is a member of a larger family, as Huber's is of SILF.
-        """
-        return parameters
 
     @classmethod
     def n_parameters(cls) -> int:
@@ -250,6 +183,43 @@ class Loss(Parametrized, ABC):
         bound = ~free & (a != 0)
         return Sets(free | bound, free, bound)
 
+    @final
+    def tilted(self, y: ArrayLike, mean: ArrayLike, variance: ArrayLike) -> Tilted:
+        """Return ``log E[p(y | f)]`` for ``f ~ N(mean, variance)`` and its slope and bend.
+
+        The density of f times the likelihood, divided by its integral, is the tilted density. It
+        has the mean ``mean + variance alpha`` and the variance
+        ``variance (1 - variance nu)``; the last factor is at least 0 and at most 1.
+
+        Parameters
+        ----------
+        y : array_like
+            Targets, or labels in {-1, +1}.
+        mean, variance : array_like
+            Means and positive variances of the latent values. All three broadcast, with the
+            parameters by row along the last axis.
+
+        Returns
+        -------
+        Tilted
+            ``log_z``, ``alpha = d log_z / d mean`` and ``nu = -d² log_z / d mean²``.
+
+        Raises
+        ------
+        ValueError
+            If a variance is not positive, or the loss is not a negative log likelihood.
+        """
+        self.check_targets(y)
+        check_finite("mean", mean)
+        positive.check("variance", variance)
+        y, mean, variance = (np.asarray(x, dtype=float) for x in (y, mean, variance))
+        shape = self.shape_with(y.shape, mean.shape, variance.shape)
+        y, mean, variance = (np.broadcast_to(x, shape).ravel() for x in (y, mean, variance))
+        regression = self.task == "regression"
+        argument, sign = (y - mean, -1.0) if regression else (y * mean, y)
+        log_z, slope, bend = self.spread(shape).blurred(argument, variance)
+        return Tilted(*(x.reshape(shape) for x in (log_z, sign * slope, bend)))
+
     def _evaluate(self, name: str, y: ArrayLike, x: ArrayLike) -> Array:
         """Evaluate one formula on float64 arrays; an infinite result is an answer here."""
         y, x = np.asarray(y, dtype=float), np.asarray(x, dtype=float)
@@ -269,9 +239,40 @@ class RegressionLoss(Loss):
 
     task = "regression"
 
+    units: ClassVar[Mapping[str, int]] = MappingProxyType({})
+    """Powers of the unit of the targets that the parameters carry: -1 for a slope in nats per unit,
+    1 for a length. A loss with all of them stated can be brought to other units."""
+
+    @final
+    def scaled(self, unit: float) -> Self:
+        """Return the loss of residuals that are ``unit`` times as large.
+
+        Its value there is that of this loss at the residuals before.
+        """
+        for name in self.domains:
+            if name not in self.units:
+                raise TypeError(
+                    f"The unit of {name} of {type(self).__name__} is not known. "
+                    "State its power of the unit of the targets in the attribute units."
+                )
+        return type(self)(**{k: v * unit ** self.units[k] for k, v in self.fields.items()})
+
+    def mean(self) -> Parameter:
+        """Return the mean of the noise with density ``exp(-l) / Z``; zero unless overridden."""
+        return 0.0
+
     @abstractmethod
     def variance(self) -> Parameter:
-        """Return the variance of the noise with density ``exp(-l) / Z``: a float, or one by row."""
+        """Return the variance of the noise: a float, or one by row."""
+
+    def convolution(self) -> Convolution:
+        """Return the distribution of the noise plus a Gaussian; by quadrature unless overridden."""
+        return Convolution(self)
+
+    def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+        """Draw noise by solving for its quantiles; the parameters are for the last axis."""
+        u = np.maximum(rng.random(shape), LEAST_UNIFORM).ravel()
+        return self.spread(shape).convolution().quantile(u, np.zeros(u.shape)).reshape(shape)
 
     def check_targets(self, y: ArrayLike) -> None:
         """Raise ``ValueError`` unless all targets are finite."""
@@ -283,6 +284,19 @@ class ClassificationLoss(Loss):
 
     task = "classification"
 
+    def log_average(self, margin: Array, variance: Array) -> Array:
+        """Return ``log E[exp(-l(z)) / Z]`` for margins ``z ~ N(margin, variance)``, of shape (n,).
+
+        By quadrature unless overridden. Variances may be zero.
+        """
+        log_average = -self.value(1.0, margin) - self.log_normalizer()
+        blurred = variance > 0.0
+        if blurred.any():
+            part = self.take(blurred)
+            log_mass = Blurred.of(part, margin[blurred], variance[blurred]).log_average(part.knots)
+            log_average[blurred] = log_mass - part.log_normalizer()
+        return log_average
+
     def check_targets(self, y: ArrayLike) -> None:
         """Raise ``ValueError`` unless all labels are -1 or +1."""
         check_labels("y", y, (-1, 1), _signed_labels_hint)
@@ -292,22 +306,3 @@ def _signed_labels_hint(seen: NDArray[Any]) -> str:
     if np.isin(seen, (0, 1)).all():
         return "For labels 0 and 1, pass 2 * y - 1."
     return "Encode the two classes as -1 and +1."
-
-
-@functools.cache
-def formulas(loss_type: type[Loss], xp: Any = numpy_language) -> Formulas:
-    """Return the formulas of a loss in an array language, stating them only once."""
-    stated = loss_type.formulas(xp)
-    callables: list[Any] = [formula and xp.function(formula) for formula in stated]
-    return Formulas(*callables)
-
-
-@functools.cache
-def smooth_curvature(loss_type: type[Loss], xp: Any = numpy_language) -> Callable[..., Any]:
-    """Return the curvature of a loss with its steps widened, stating it only once.
-
-    The function takes ``(y, f, width, *parameters)``. The curvature of a sparse loss is a step
-    function of f, so that the Laplace evidence jumps where a row crosses a knot; with a ramp it is
-    continuous. A width of zero is not allowed; use the curvature itself.
-    """
-    return xp.function(loss_type.smoothing(xp))  # type: ignore[no-any-return]

@@ -9,7 +9,9 @@ from typing import Any
 
 from pymc_bsvm._validation import positive
 from pymc_bsvm.losses.base import Formulas, Parameter
-from pymc_bsvm.losses.noise import NoiseFormulas, NoiseLoss
+from pymc_bsvm.losses.noise import NoiseFormulas
+from pymc_bsvm.losses.piece import Piece
+from pymc_bsvm.losses.piecewise import PiecewiseNoise
 from pymc_bsvm.losses.silf import SILF
 
 __all__ = [
@@ -17,6 +19,7 @@ __all__ = [
     "insensitive_envelope",
     "insensitive_formulas",
     "insensitive_noise",
+    "insensitive_pieces",
     "insensitive_stiffness",
 ]
 
@@ -79,8 +82,13 @@ def insensitive_stiffness(C: Any, epsilon: Any) -> Any:
     return math.inf
 
 
+def insensitive_pieces(C: Any, epsilon: Any) -> tuple[Piece, ...]:
+    """Return the tube and what is beyond it, (2.27)."""
+    return Piece.flat(0.0, epsilon), Piece.ray(epsilon, 0.0, C)
+
+
 @dataclass(frozen=True)
-class EpsilonInsensitive(NoiseLoss):
+class EpsilonInsensitive(PiecewiseNoise):
     """Zero inside the tube, linear beyond: ``C max(|r| - epsilon, 0)``.
 
     The limit of SILF as ``beta -> 0``. It has a kink and no curvature.
@@ -102,8 +110,10 @@ class EpsilonInsensitive(NoiseLoss):
 
     differentiable = False
     domains = MappingProxyType({"C": positive, "epsilon": positive})
+    units = MappingProxyType({"C": -1, "epsilon": 1})
     formulas = staticmethod(insensitive_formulas)
     noise = staticmethod(insensitive_noise)
     envelope_type = SILF
     envelope_parameters = staticmethod(insensitive_envelope)
     stiffness = staticmethod(insensitive_stiffness)
+    pieces = staticmethod(insensitive_pieces)

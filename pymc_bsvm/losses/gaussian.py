@@ -8,9 +8,11 @@ from types import MappingProxyType
 from typing import Any
 
 from pymc_bsvm._validation import positive
-from pymc_bsvm.losses.base import Formulas, Parameter
+from pymc_bsvm.losses.base import Array, Formulas, Parameter
+from pymc_bsvm.losses.convolution import Convolution, GaussianConvolution
 from pymc_bsvm.losses.gaussian_tail import make_erfcx
 from pymc_bsvm.losses.noise import NoiseFormulas, NoiseLoss
+from pymc_bsvm.losses.tilted import Tilted
 
 __all__ = ["Gaussian"]
 
@@ -34,6 +36,17 @@ class Gaussian(NoiseLoss):
     sigma: Parameter
 
     domains = MappingProxyType({"sigma": positive})
+    units = MappingProxyType({"sigma": 1})
+
+    def convolution(self) -> Convolution:
+        """Return a normal distribution: variances add."""
+        return GaussianConvolution(self)
+
+    def blurred(self, centre: Array, variance: Array) -> Tilted:
+        """Return the log density of a normal distribution, and its derivatives."""
+        total = variance + self.variance()
+        log_z = GaussianConvolution(self).log_density(centre, variance)
+        return Tilted(log_z, -centre / total, 1.0 / total)
 
     @staticmethod
     def formulas(xp: Any) -> Formulas:

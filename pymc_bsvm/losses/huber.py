@@ -8,13 +8,14 @@ from typing import Any
 
 from pymc_bsvm._validation import positive
 from pymc_bsvm.losses.base import Parameter
-from pymc_bsvm.losses.noise import NoiseLoss
+from pymc_bsvm.losses.piecewise import PiecewiseNoise
 from pymc_bsvm.losses.silf import (
     SILF,
     SILF_RAMP_WIDTH,
     silf_envelope,
     silf_formulas,
     silf_noise,
+    silf_pieces,
     silf_smoothing,
     silf_stiffness,
 )
@@ -23,7 +24,7 @@ __all__ = ["Huber"]
 
 
 @dataclass(frozen=True)
-class Huber(NoiseLoss):
+class Huber(PiecewiseNoise):
     """Quadratic near zero, linear beyond: ``C r² / (4 epsilon)``, then ``C (|r| - epsilon)``.
 
     It is SILF with ``beta = 1``; the pieces meet at ``|r| = 2 epsilon``.
@@ -44,6 +45,7 @@ class Huber(NoiseLoss):
     epsilon: Parameter
 
     domains = MappingProxyType({"C": positive, "epsilon": positive})
+    units = MappingProxyType({"C": -1, "epsilon": 1})
     ramp_width = SILF_RAMP_WIDTH
     formulas = staticmethod(silf_formulas)
     smoothing = staticmethod(silf_smoothing)
@@ -51,6 +53,7 @@ class Huber(NoiseLoss):
     envelope_type = SILF
     envelope_parameters = staticmethod(silf_envelope)
     stiffness = staticmethod(silf_stiffness)
+    pieces = staticmethod(silf_pieces)
 
     @classmethod
     def complete(cls, *parameters: Any) -> tuple[Any, ...]:

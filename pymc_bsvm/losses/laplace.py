@@ -12,16 +12,17 @@ from pymc_bsvm.losses.epsilon_insensitive import (
     insensitive_envelope,
     insensitive_formulas,
     insensitive_noise,
+    insensitive_pieces,
     insensitive_stiffness,
 )
-from pymc_bsvm.losses.noise import NoiseLoss
+from pymc_bsvm.losses.piecewise import PiecewiseNoise
 from pymc_bsvm.losses.silf import SILF
 
 __all__ = ["Laplace"]
 
 
 @dataclass(frozen=True)
-class Laplace(NoiseLoss):
+class Laplace(PiecewiseNoise):
     """The absolute residual, ``C |r|``: the epsilon-insensitive loss without a tube.
 
     Parameters
@@ -38,11 +39,13 @@ class Laplace(NoiseLoss):
 
     differentiable = False
     domains = MappingProxyType({"C": positive})
+    units = MappingProxyType({"C": -1})
     formulas = staticmethod(insensitive_formulas)
     noise = staticmethod(insensitive_noise)
     envelope_type = SILF
     envelope_parameters = staticmethod(insensitive_envelope)
     stiffness = staticmethod(insensitive_stiffness)
+    pieces = staticmethod(insensitive_pieces)
 
     @classmethod
     def complete(cls, *parameters: Any) -> tuple[Any, ...]:

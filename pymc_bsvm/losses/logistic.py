@@ -6,10 +6,11 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from pymc_bsvm.losses.base import ClassificationLoss, Formulas
+from pymc_bsvm.losses.base import ClassificationLoss, Formulas, Parameter
 
 __all__ = ["Logistic"]
 
+_WIDTH = 40.0  # exp(-40) is 4e-18
 _TINY = 1e-300  # these two keep the logarithms of the entropy finite
 _BELOW_ONE = math.nextafter(1.0, 0.0)
 
@@ -22,6 +23,11 @@ class Logistic(ClassificationLoss):
     ----------
     [Chu03]_, (5.2); [RW06]_, (3.30).
     """
+
+    @property
+    def knots(self) -> tuple[Parameter, ...]:
+        """Where the loss is a line to rounding, where it bends, and where it is zero."""
+        return -_WIDTH, 0.0, _WIDTH
 
     @staticmethod
     def formulas(xp: Any) -> Formulas:

@@ -6,8 +6,12 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from pymc_bsvm.losses.base import ClassificationLoss, Formulas
+import numpy as np
+from scipy.special import log_ndtr
+
+from pymc_bsvm.losses.base import Array, ClassificationLoss, Formulas, formulas
 from pymc_bsvm.losses.gaussian_tail import make_hazard
+from pymc_bsvm.losses.tilted import Tilted
 
 __all__ = ["Probit"]
 
@@ -22,6 +26,18 @@ class Probit(ClassificationLoss):
     ----------
     [Chu03]_, (5.3); [RW06]_, (3.15)-(3.16).
     """
+
+    def log_average(self, margin: Array, variance: Array) -> Array:
+        """Return the log of the averaged link, a link again: (3.82) of [RW06]_."""
+        return np.asarray(log_ndtr(margin / np.sqrt(1.0 + variance)))
+
+    def blurred(self, centre: Array, variance: Array) -> Tilted:
+        """Return the average and its derivatives, (3.82)-(3.84) of [RW06]_."""
+        scale = np.sqrt(1.0 + variance)
+        z = centre / scale
+        stated = formulas(type(self))
+        slope, bend = -stated.derivative(1.0, z) / scale, stated.curvature(1.0, z) / scale**2
+        return Tilted(np.asarray(log_ndtr(z)), slope, bend)
 
     @staticmethod
     def formulas(xp: Any) -> Formulas:

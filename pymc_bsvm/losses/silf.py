@@ -14,7 +14,9 @@ from numpy.typing import ArrayLike
 from pymc_bsvm._validation import Interval, positive
 from pymc_bsvm.losses.base import Array, Formulas, Parameter
 from pymc_bsvm.losses.gaussian_tail import make_erfcx
-from pymc_bsvm.losses.noise import NoiseFormulas, NoiseLoss
+from pymc_bsvm.losses.noise import NoiseFormulas
+from pymc_bsvm.losses.piece import Piece
+from pymc_bsvm.losses.piecewise import PiecewiseNoise
 from pymc_bsvm.losses.ramp import make_ramp
 
 __all__ = [
@@ -23,6 +25,7 @@ __all__ = [
     "silf_envelope",
     "silf_formulas",
     "silf_noise",
+    "silf_pieces",
     "silf_smoothing",
     "silf_stiffness",
 ]
@@ -170,8 +173,16 @@ def silf_stiffness(C: Any, epsilon: Any, beta: Any) -> Any:
     return 0.5 * C / beta / epsilon
 
 
+def silf_pieces(C: Any, epsilon: Any, beta: Any) -> tuple[Piece, ...]:
+    """Return the flat, the quadratic and the linear zone of (2.28)."""
+    bend = beta * epsilon
+    lo, hi = epsilon - bend, epsilon + bend
+    parabola = Piece(lo, hi, 0.0, 0.0, C, C * bend)
+    return Piece.flat(0.0, lo), parabola, Piece.ray(hi, C * bend, C)
+
+
 @dataclass(frozen=True)
-class SILF(NoiseLoss):
+class SILF(PiecewiseNoise):
     r"""The soft insensitive loss of a residual ``r = y - f``.
 
     .. math::
@@ -204,12 +215,14 @@ class SILF(NoiseLoss):
     domains = MappingProxyType(
         {"C": positive, "epsilon": positive, "beta": Interval(0.0, 1.0, includes_high=True)}
     )
+    units = MappingProxyType({"C": -1, "epsilon": 1, "beta": 0})
     ramp_width = SILF_RAMP_WIDTH
     formulas = staticmethod(silf_formulas)
     smoothing = staticmethod(silf_smoothing)
     noise = staticmethod(silf_noise)
     envelope_parameters = staticmethod(silf_envelope)
     stiffness = staticmethod(silf_stiffness)
+    pieces = staticmethod(silf_pieces)
 
     def mixing_density(self, t: ArrayLike) -> Array:
         """Return the density of the mean of the noise seen as a scale mixture.

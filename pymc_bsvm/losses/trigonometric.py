@@ -9,8 +9,10 @@ from types import MappingProxyType
 from typing import Any
 
 from pymc_bsvm._validation import positive
-from pymc_bsvm.losses.base import ClassificationLoss, Formulas, Parameter
+from pymc_bsvm.losses.base import Array, ClassificationLoss, Formulas, Parameter
+from pymc_bsvm.losses.piece import Piece
 from pymc_bsvm.losses.ramp import make_ramp
+from pymc_bsvm.losses.tilted import Tilted, by_pieces
 
 __all__ = ["Trigonometric"]
 
@@ -55,6 +57,21 @@ class Trigonometric(ClassificationLoss):
 
     domains = MappingProxyType({"delta": positive})
     ramp_width = 0.25
+
+    @property
+    def knots(self) -> tuple[Parameter, ...]:
+        """The wall and the margin."""
+        return -self.delta, self.delta
+
+    @property
+    def wall(self) -> Parameter:
+        """The margin at which the likelihood becomes zero."""
+        return -self.delta
+
+    def blurred(self, centre: Array, variance: Array) -> Tilted:
+        """Return the average of the link, a slow factor up to ``delta`` and one beyond."""
+        pieces = (Piece.flat(-self.delta, self.delta), Piece.flat(self.delta, math.inf))
+        return by_pieces(self, pieces, (1.0,), centre, variance)
 
     @staticmethod
     def formulas(xp: Any) -> Formulas:

@@ -10,7 +10,6 @@ from scipy import stats
 from scipy.integrate import quad
 
 from pymc_bsvm import SILF, losses
-from pymc_bsvm.distributions.silf import SILFRV
 from tests.distributions import reference
 
 
@@ -101,4 +100,4 @@ def test_random_variable_prints_its_name():
         SILF("y", 0.0, C=1.0, epsilon=0.1)
     assert "SILF" in model.str_repr()
     assert r"\operatorname{SILF}" in model.str_repr(formatting="latex")
-    assert isinstance(model["y"].owner.op, SILFRV)
+    assert isinstance(model["y"].owner.op, SILF.rv_type)

@@ -12,8 +12,6 @@ from scipy import stats
 
 from pymc_bsvm import losses
 from pymc_bsvm._validation import Interval
-from pymc_bsvm.evidence.gaussian_integrals import Convolution, convolution, knots, log_average
-from pymc_bsvm.evidence.piece import Piece, log_one_minus_exp
 from pymc_bsvm.evidence.predictive import (
     ClassPredictive,
     RegressionPredictive,
@@ -21,6 +19,8 @@ from pymc_bsvm.evidence.predictive import (
     predictive,
 )
 from pymc_bsvm.losses.base import ClassificationLoss, Formulas, RegressionLoss
+from pymc_bsvm.losses.convolution import Convolution
+from pymc_bsvm.losses.piece import Piece, log_one_minus_exp
 from tests import oracle
 from tests.oracle import mp
 from tests.oracle import predictive as reference
@@ -57,7 +57,7 @@ def reference_loss(name, parameters):
 def residuals(loss, variance):
     """Both sides, the pieces, their ends and far out."""
     sd = math.sqrt(loss.variance() + variance)
-    ends = [k for k in knots(loss) if k > 0]
+    ends = [k for k in loss.knots if k > 0]
     return np.array([0.0, -0.31 * sd, *ends, -4.0 * sd, 50.0 * sd])
 
 
@@ -109,7 +109,7 @@ def test_closed_form_is_the_quadrature(name, parameters, variance):
     sd = math.sqrt(loss.variance() + variance)
     d = np.concatenate([np.linspace(-6, 6, 101) * sd, np.linspace(-3, 3, 41) * 0.5])
     v = np.full(d.shape, variance)
-    closed, numeric = convolution(loss), Convolution(loss)
+    closed, numeric = loss.convolution(), Convolution(loss)
     for method in ("log_density", "log_tail"):
         a, b = getattr(closed, method)(d, v), getattr(numeric, method)(d, v)
         assert np.all(np.abs(a - b) <= 2e-12 + 1e-14 * np.abs(a)), method
@@ -434,8 +434,8 @@ def test_quadrature_of_known_links():
     margin = np.linspace(-30, 0, 61)
     for variance in (1e-8, 0.5, 1e6):
         v = np.full(margin.shape, variance)
-        by_quadrature = log_average.registry[object](losses.Probit(), margin, v)
-        closed = log_average(losses.Probit(), margin, v)
+        by_quadrature = ClassificationLoss.log_average(losses.Probit(), margin, v)
+        closed = losses.Probit().log_average(margin, v)
         assert np.allclose(by_quadrature, closed, rtol=1e-13, atol=1e-12)
 
 

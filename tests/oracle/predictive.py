@@ -71,6 +71,34 @@ def log_integral(
 def _log_integral(
     energy: Callable[[Number], Number], knots: Iterable[Number], scales: Iterable[Number]
 ) -> Number:
+    least, rule = _rule(energy, knots, scales)
+    return mp.log(sum(w for _, w in rule)) - least
+
+
+def tilted(loss: Loss, centre: Any, variance: Any) -> tuple[Number, Number, Number]:
+    """Log of the integral of ``exp(-l(u))`` over ``N(centre, variance)``; mean and variance of u.
+
+    Without the normaliser of the loss, of the residual or margin u.
+    """
+    with mp.workdps(DIGITS):
+        c, v = mp.mpf(centre), mp.mpf(variance)
+        turns = [k for j in range(-3, 8) for k in (-(mp.mpf(2) ** j), mp.mpf(2) ** j)]
+        smooth = not loss.knots()
+        least, rule = _rule(
+            lambda u: loss.profile(u) + (u - c) ** 2 / (2 * v),
+            [*loss.knots(), c, *(turns if smooth else [])],
+            [mp.sqrt(v), *([1] if loss.task == "classification" else loss.scales())],
+        )
+        mass = sum(w for _, w in rule)
+        mean = sum(w * (u - c) for u, w in rule) / mass
+        spread = sum(w * (u - c - mean) ** 2 for u, w in rule) / mass
+        return mp.log(mass) - least - mp.log(2 * mp.pi * v) / 2, mean, spread
+
+
+def _rule(
+    energy: Callable[[Number], Number], knots: Iterable[Number], scales: Iterable[Number]
+) -> tuple[Number, list[tuple[Number, Number]]]:
+    """Return the least energy, and points with weights that contain ``exp(least - energy)``."""
     knots, scales = [mp.mpf(k) for k in knots], [mp.mpf(s) for s in scales]
     top = _lowest(energy, min(knots) - max(scales), max(knots) + max(scales))
     least = energy(top)
@@ -81,11 +109,12 @@ def _log_integral(
     start, stop = min(cuts), max(cuts)
     cuts.update(k for k in knots if start < k < stop)
     ends = sorted(cuts)
-    total = mp.mpf(0)
+    rule = []
     for a, b in pairwise(ends):
         half, middle = (b - a) / 2, (a + b) / 2
-        total += half * sum(w * mp.exp(least - energy(middle + half * x)) for x, w in NODES)
-    return mp.log(total) - least
+        points = ((middle + half * x, half * w) for x, w in NODES)
+        rule += [(u, w * mp.exp(least - energy(u))) for u, w in points]
+    return least, rule
 
 
 def _lowest(energy: Callable[[Number], Number], left: Number, right: Number) -> Number:

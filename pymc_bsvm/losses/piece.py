@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import erfcx
 
-from pymc_bsvm.evidence.quadrature import NODES, WEIGHTS
-from pymc_bsvm.losses.base import Array, Parameter
+from pymc_bsvm.losses.parametrized import Array, Parameter
+from pymc_bsvm.losses.quadrature import NODES, WEIGHTS
 
 __all__ = ["Piece", "log_one_minus_exp", "mills_ratio"]
 
@@ -50,6 +50,16 @@ class Piece:
     slope_left: Parameter
     slope_right: Parameter
     value_right: Parameter
+
+    @classmethod
+    def flat(cls, left: Parameter, right: Parameter) -> Piece:
+        """Return a piece on which the loss is zero."""
+        return cls(left, right, 0.0, 0.0, 0.0, 0.0)
+
+    @classmethod
+    def ray(cls, left: Parameter, value: Parameter, slope: Parameter) -> Piece:
+        """Return a rising line without an end."""
+        return cls(left, math.inf, value, slope, slope, math.inf)
 
     @property
     def curvature(self) -> Array:

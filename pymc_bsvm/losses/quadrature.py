@@ -7,13 +7,14 @@ logarithm, so that neither the far tails nor extreme scales cost digits.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from pymc_bsvm.losses.base import Array
+from pymc_bsvm.losses.parametrized import Array
 
-__all__ = ["NODES", "WEIGHTS", "log_integral"]
+__all__ = ["NODES", "WEIGHTS", "Rule", "log_integral", "rule"]
 
 NODES, WEIGHTS = (0.5 * x for x in np.polynomial.legendre.leggauss(14))
 NODES = NODES + 0.5  # on the unit interval
@@ -27,6 +28,24 @@ _MOST_BISECTIONS = 1100
 _MOST_NARROWINGS = 40
 _MOST_HALVINGS = 60
 _MOST_PANELS = 400  # for each integral
+_NONE = np.zeros(0)
+
+
+class Rule(NamedTuple):
+    """Points and weights that integrate functions of n rows, one after the other."""
+
+    points: Array
+    weights: Array
+    owner: NDArray[np.intp]
+    """The row of each point."""
+
+
+class _Panels(NamedTuple):
+    """Panels on which the quadrature is exact to its tolerance."""
+
+    left: Array
+    right: Array
+    owner: NDArray[np.intp]
 
 
 def log_integral(
@@ -54,6 +73,53 @@ def log_integral(
     ndarray of shape (n,)
         Accurate to about 1e-13, or to the rounding of the energy where that is larger.
     """
+    return _integrate(energy, slope, parameters, breaks)[0]
+
+
+def rule(
+    energy: Callable[..., Any],
+    slope: Callable[..., Any],
+    parameters: Sequence[Array],
+    ends: tuple[Array, Array],
+) -> Rule:
+    """Return points and weights for ``exp(-energy(x))`` times smooth functions between two ends.
+
+    Parameters
+    ----------
+    energy, slope, parameters
+        As for `log_integral`.
+    ends : tuple of ndarray of shape (n,)
+        The ends of the intervals, which may be infinite.
+
+    Returns
+    -------
+    Rule
+        The weights do not contain the integrand.
+    """
+
+    def inside(x: Array, left: Array, right: Array, *p: Any) -> Array:
+        return np.where((x >= left) & (x <= right), energy(x, *p), np.inf)
+
+    def uphill(x: Array, left: Array, right: Array, *p: Any) -> Array:
+        beyond = np.where(x > right, np.inf, slope(x, *p))
+        return np.where(x < left, -np.inf, beyond)
+
+    left, right = ends
+    _, panels = _integrate(inside, uphill, (left, right, *parameters), ends)
+    within = (panels.left >= left[panels.owner]) & (panels.right <= right[panels.owner])
+    start, stop, owner = (part[within] for part in panels)
+    points = start[:, None] + (stop - start)[:, None] * NODES
+    weights = (stop - start)[:, None] * WEIGHTS
+    return Rule(points.ravel(), weights.ravel(), np.repeat(owner, NODES.size))
+
+
+def _integrate(
+    energy: Callable[..., Any],
+    slope: Callable[..., Any],
+    parameters: Sequence[Array],
+    breaks: Sequence[Array],
+) -> tuple[Array, _Panels]:
+    """Return the logs of the integrals, and the panels that they were summed over."""
     with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
         left, top, right = _lowest_point(slope, parameters)
         for end in (left, right):  # where the middle of the last bracket is behind a wall
@@ -61,11 +127,12 @@ def log_integral(
         least = energy(top, *parameters)
         possible = np.isfinite(least)
         if not possible.all():
-            result = np.full(top.shape, -np.inf)
+            result, panels = np.full(top.shape, -np.inf), _Panels(_NONE, _NONE, _NONE.astype(int))
             if possible.any():
                 kept = [[p[possible] for p in group] for group in (parameters, breaks)]
-                result[possible] = log_integral(energy, slope, *kept)
-            return result
+                result[possible], panels = _integrate(energy, slope, *kept)
+                panels = panels._replace(owner=np.flatnonzero(possible)[panels.owner])
+            return result, panels
         left, right = (_where_deep(energy, parameters, top, least, side) for side in (-1.0, 1.0))
         inner = [np.clip(np.nan_to_num(b), left, right) for b in breaks]
         graded = [top + (end - top) * share for end in (left, right) for share in _GRADING]
@@ -76,7 +143,8 @@ def log_integral(
             return np.asarray(np.exp(least[owner, None] - energy(x, *p)))
 
         tolerance = _TOLERANCE + 8.0 * np.finfo(float).eps * (1.0 + np.abs(least))
-        return np.asarray(np.log(_adaptive(integrand, edges, tolerance)) - least)
+        integral, panels = _adaptive(integrand, edges, tolerance)
+        return np.asarray(np.log(integral) - least), panels
 
 
 def _lowest_point(
@@ -141,7 +209,9 @@ def _where_deep(
     return top + side * outer
 
 
-def _adaptive(integrand: Callable[..., Array], edges: Array, tolerance: Array) -> Array:
+def _adaptive(
+    integrand: Callable[..., Array], edges: Array, tolerance: Array
+) -> tuple[Array, _Panels]:
     """Integrate over all panels between the edges, halving those that halving still changes."""
     n, m = edges.shape
     owner = np.repeat(np.arange(n), m - 1)
@@ -154,7 +224,7 @@ def _adaptive(integrand: Callable[..., Array], edges: Array, tolerance: Array) -
     def by_owner(values: Array) -> Array:
         return np.bincount(owner, values, minlength=n)
 
-    value, done = panel(left, right, owner), np.zeros(n)
+    value, done, kept = panel(left, right, owner), np.zeros(n), []
     for _ in range(_MOST_HALVINGS):
         middle = 0.5 * (left + right)
         halves = panel(left, middle, owner), panel(middle, right, owner)
@@ -162,14 +232,18 @@ def _adaptive(integrand: Callable[..., Array], edges: Array, tolerance: Array) -
         total = done + by_owner(refined)
         changed = np.abs(refined - value) > (tolerance * total)[owner]
         done += by_owner(np.where(changed, 0.0, refined))
-        if not changed.any():
-            return done
+        kept += [
+            _Panels(left[~changed], middle[~changed], owner[~changed]),
+            _Panels(middle[~changed], right[~changed], owner[~changed]),
+        ]
         left, right = (
             np.concatenate([left[changed], middle[changed]]),
             np.concatenate([middle[changed], right[changed]]),
         )
         value = np.concatenate([half[changed] for half in halves])
         owner = np.tile(owner[changed], 2)
-        if owner.size > _MOST_PANELS * n:
+        if not owner.size or owner.size > _MOST_PANELS * n:
             break
-    return done + by_owner(value)
+    kept.append(_Panels(left, right, owner))
+    panels = _Panels(*map(np.concatenate, zip(*kept, strict=True)))
+    return done + by_owner(value), panels

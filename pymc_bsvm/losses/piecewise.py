@@ -1,0 +1,37 @@
+"""Symmetric noise whose loss consists of parabolas and lines."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import Any
+
+from pymc_bsvm.losses.convolution import Convolution, PiecewiseConvolution
+from pymc_bsvm.losses.noise import NoiseLoss
+from pymc_bsvm.losses.parametrized import Array, Parameter
+from pymc_bsvm.losses.piece import Piece
+from pymc_bsvm.losses.tilted import Tilted, by_pieces
+
+__all__ = ["PiecewiseNoise"]
+
+
+class PiecewiseNoise(NoiseLoss):
+    """A loss of the size of the residual that is a parabola or a line on each of some pieces."""
+
+    @staticmethod
+    @abstractmethod
+    def pieces(*parameters: Any) -> tuple[Piece, ...]:
+        """Return the pieces at nonnegative residuals, from zero to infinity."""
+
+    @property
+    def knots(self) -> tuple[Parameter, ...]:
+        """The residuals at which two pieces meet."""
+        _, *others = self.pieces(*self.parameters)
+        return (*(-piece.left for piece in reversed(others)), *(piece.left for piece in others))
+
+    def convolution(self) -> Convolution:
+        """Return the distribution of the noise plus a Gaussian, with its density in closed form."""
+        return PiecewiseConvolution(self, self.pieces(*self.parameters))
+
+    def blurred(self, centre: Array, variance: Array) -> Tilted:
+        """Return the averaged likelihood and its derivatives, piece by piece."""
+        return by_pieces(self, self.pieces(*self.parameters), (1.0, -1.0), centre, variance)

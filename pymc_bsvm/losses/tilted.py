@@ -1,0 +1,136 @@
+"""A likelihood averaged over a Gaussian latent value: the logarithm and its first two derivatives.
+
+With ``u ~ N(c, v)`` the average is ``Z = E[exp(-l(u))]`` and the tilted density is
+``exp(-l(u)) N(u; c, v) / Z``, of mean t and variance s. Two identities for each derivative,
+
+    d log Z / dc  = -E_t[l'(u)] = (t - c) / v
+    -d² log Z / dc² = E_t[(l'(u) - l'(t)) (u - t)] / v = (1 - s / v) / v
+
+leave nothing to cancel, however small the derivatives are and however sharp the loss: the left ones
+where s is above half of v, the right ones below. The first sum of the second line has no negative
+term as the loss is convex, and needs no curvature, so that kinks do no harm.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from pymc_bsvm.losses.blurred import Blurred, of_argument
+from pymc_bsvm.losses.parametrized import Array
+from pymc_bsvm.losses.piece import Piece
+from pymc_bsvm.losses.quadrature import rule
+
+if TYPE_CHECKING:
+    from pymc_bsvm.losses.base import Loss
+
+__all__ = ["Tilted", "by_pieces", "by_quadrature"]
+
+_LOG_ROOT_2PI = 0.5 * math.log(2.0 * math.pi)
+_NODES, _WEIGHTS = (0.5 * x for x in np.polynomial.legendre.leggauss(40))
+_NODES = _NODES + 0.5  # on the unit interval
+_DEEP = 42.0  # a piece is cut where the parabola has risen so far: exp(-42) is 6e-19
+
+
+class Tilted(NamedTuple):
+    """The log of an averaged likelihood and its derivatives in the mean of the Gaussian."""
+
+    log_z: Array
+    """``log E[p(y | f)]``, in nats."""
+    alpha: Array
+    """Its first derivative: the expected dual of a row."""
+    nu: Array
+    """Minus its second derivative, not negative; times the variance at most one."""
+
+
+def by_quadrature(loss: Loss, centre: Array, variance: Array) -> Tilted:
+    """Return the average for any loss, by adaptive quadrature between its knots."""
+    n = centre.size
+    with np.errstate(all="ignore"):
+        blurred = Blurred.of(loss, centre, variance)
+        ends = [np.full(n, -np.inf), *map(blurred.place, loss.knots), np.full(n, np.inf)]
+        left, right = np.stack(ends[:-1]).ravel(), np.stack(ends[1:]).ravel()
+        rows = np.tile(np.arange(n), len(ends) - 1)
+        each = [p[rows] for p in blurred.parameters]
+        x, weights, owner = rule(blurred.energy, blurred.slope, each, (left, right))
+        row = rows[owner]
+        origin, unit = blurred.parameters[:2]
+        points = _side_by_side(origin[row] + unit[row] * x, row, n)
+        return _average(loss, centre, variance, points, _side_by_side(unit[row] * weights, row, n))
+
+
+def by_pieces(
+    loss: Loss, pieces: Sequence[Piece], signs: Sequence[float], centre: Array, variance: Array
+) -> Tilted:
+    """Return the average for a loss of parabolas and lines, times slow factors, by a fixed rule.
+
+    Parameters
+    ----------
+    loss : Loss
+        The loss.
+    pieces : sequence of Piece
+        The parabolas, of arguments with the first sign.
+    signs : sequence of {1, -1}
+        ``(1, -1)`` where the pieces of negative arguments mirror those of positive ones.
+    centre, variance : ndarray of shape (n,)
+        Means and variances of the argument.
+    """
+    points, weights = [], []
+    with np.errstate(all="ignore"):
+        for piece in pieces:
+            for sign in signs:
+                start, stop = _reach(piece, sign * centre, variance)
+                width = (stop - start)[:, None]
+                points.append(sign * (start[:, None] + width * _NODES))
+                weights.append(width * _WEIGHTS)
+        return _average(loss, centre, variance, np.hstack(points), np.hstack(weights))
+
+
+def _side_by_side(values: Array, row: NDArray[np.intp], n: int) -> Array:
+    """Return the values of each of n rows beside each other, with zeros behind them."""
+    order = np.argsort(row, kind="stable")
+    count = np.bincount(row, minlength=n)
+    place = np.arange(row.size) - np.repeat(np.cumsum(count) - count, count)
+    result = np.zeros((n, count.max(initial=1)))
+    result[row[order], place] = values[order]
+    return result
+
+
+def _reach(piece: Piece, centre: Array, variance: Array) -> tuple[Array, Array]:
+    """Return the part of a piece on which it and a Gaussian are not deep above their minimum."""
+    bend = piece.curvature + 1.0 / variance
+    uphill = piece.slope_left + (piece.left - centre) / variance
+    lowest = np.clip(piece.left - uphill / bend, piece.left, piece.right)
+    slope = np.abs(uphill + bend * (lowest - piece.left))
+    slope = np.where((lowest > piece.left) & (lowest < piece.right), 0.0, slope)
+    width = 2.0 * _DEEP / (slope + np.sqrt(slope * slope + 2.0 * _DEEP * bend))
+    return np.maximum(piece.left, lowest - width), np.minimum(piece.right, lowest + width)
+
+
+def _average(loss: Loss, centre: Array, variance: Array, u: Array, weights: Array) -> Tilted:
+    """Return the average from points that resolve the tilted density of each row, (n, points)."""
+    value, slope = of_argument(type(loss))
+    parameters = [np.asarray(p)[..., None] for p in loss.parameters]
+    v = variance[:, None]
+    off = u - centre[:, None]
+    energy = value(u, *parameters) + 0.5 * off * (off / v)
+    energy = np.where(weights > 0.0, energy, np.inf)
+    least = energy.min(axis=1, keepdims=True)
+    density = weights * np.exp(least - energy)
+    mass = density.sum(axis=1, keepdims=True)
+    density /= mass
+    pull = (density * off).sum(axis=1, keepdims=True)
+    from_mean = off - pull
+    spread = (density * from_mean * from_mean).sum(axis=1)
+    slopes = np.where(density > 0.0, slope(u, *parameters), 0.0)
+    rise = np.where(density > 0.0, slopes - slope(centre[:, None] + pull, *parameters), 0.0)
+    narrow = 2.0 * spread < variance
+    alpha = np.where(narrow, pull[:, 0] / variance, -(density * slopes).sum(axis=1))
+    bend = (density * rise * from_mean).sum(axis=1) / variance
+    nu = np.where(narrow, (1.0 - spread / variance) / variance, bend)
+    log_z = np.log(mass[:, 0]) - least[:, 0] - 0.5 * np.log(variance) - _LOG_ROOT_2PI
+    return Tilted(log_z - loss.log_normalizer(), alpha, nu)
