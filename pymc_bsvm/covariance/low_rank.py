@@ -80,6 +80,10 @@ class LowRank:
         diagonal: Array = WOODBURY.diagonal(self.parts)
         return diagonal
 
+    def times(self, x: Array) -> Array:
+        """Return ``K x`` for x of shape (n,)."""
+        return np.asarray(self.A @ (self.A.T @ x) + self.d * x)
+
     def dense(self) -> Array:
         """Return the matrix, of shape (n, n)."""
         K: Array = self.A @ self.A.T

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 import warnings
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,7 +28,7 @@ from pymc_bsvm.solvers.solution import (
 )
 from pymc_bsvm.solvers.weighted import interpreted
 
-__all__ = ["check_kernel", "solve_dual"]
+__all__ = ["as_problem", "check_kernel", "solve_dual"]
 
 _SYMMETRY = 1e-8  # of the largest element of K
 _INDEFINITE = 1e-6  # of the largest variance squared: a negative 2 x 2 minor
@@ -129,8 +129,10 @@ def solve_dual(
     >>> solution.gap < 1e-8
     True
     """
-    covariance = WOODBURY if isinstance(K, LowRank) else DENSE
-    parts, y, m, w, a = _arguments(K, y, loss, a0, m, sample_weight, check_input)
+    K, y, m, w = as_problem(K, y, loss, m, sample_weight, check_input)
+    a = _vector("a0", np.zeros(y.size) if a0 is None else a0, y.size)
+    check_finite("a0", a, "Leave it out to start from zero.")
+    covariance, parts = (WOODBURY, K.parts) if isinstance(K, LowRank) else (DENSE, K)
     tol = as_parameter("tol", tol, positive)
     _check_settings(max_iter, on_failure, engine, callback)
     report = callback and (lambda *step: callback(Progress(*step)))
@@ -227,16 +229,15 @@ def _check_settings(max_iter: object, on_failure: object, engine: object, callba
         )
 
 
-def _arguments(
+def as_problem(
     K: ArrayLike | LowRank,
     y: ArrayLike,
     loss: Loss,
-    a0: ArrayLike | None,
     m: ArrayLike | None,
     sample_weight: ArrayLike | None,
     check_input: bool,
-) -> tuple[Any, Array, Array, Array, Array]:
-    """Return what the solver reads K from, y, the prior mean, the weights and the start."""
+) -> tuple[Array | LowRank, Array, Array, Array]:
+    """Return K, y, the prior mean and the weights as contiguous float arrays."""
     if not isinstance(loss, Loss):
         raise TypeError(
             f"loss must be a loss of pymc_bsvm.losses, but it is {loss!r}. "
@@ -257,13 +258,9 @@ def _arguments(
     check_finite("m", m, "Pass a finite prior mean.")
     w = _vector("sample_weight", np.ones(n) if sample_weight is None else sample_weight, n)
     Interval(0.0, includes_low=True).check("sample_weight", w)
-    a = _vector("a0", np.zeros(n) if a0 is None else a0, n)
-    check_finite("a0", a, "Leave it out to start from zero.")
-    if isinstance(K, LowRank):
-        return K.parts, y, m, w, a
-    if check_input:
+    if check_input and not isinstance(K, LowRank):
         check_kernel(K)
-    return K, y, m, w, a
+    return K, y, m, w
 
 
 def _matrix(K: ArrayLike) -> Array:

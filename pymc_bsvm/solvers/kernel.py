@@ -3,10 +3,9 @@
 import numba
 import numpy as np
 
-from pymc_bsvm.covariance.dense import factorize
 from pymc_bsvm.covariance.lapack import cholesky_in_place, cholesky_solve_in_place
 
-__all__ = ["factorize", "inspect", "solve_free"]
+__all__ = ["inspect", "solve_free"]
 
 _GRADIENTS = 20  # conjugate gradients, before a new factor is cheaper
 _EXACT, _ENOUGH = 1e-16, 1e-14  # residuals relative to those of a stable direct solution

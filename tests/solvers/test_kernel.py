@@ -56,6 +56,14 @@ def test_check_is_free_of_scale(scale):
         check_kernel(K - 2.0 * np.diag(np.diag(K)))
 
 
+@pytest.mark.parametrize("scale", [1e-12, 1.0, 1e12])
+def test_a_covariance_may_hardly_exceed_its_variances(scale):
+    """By a millionth of the largest variance squared."""
+    check_kernel(scale * np.array([[1.0, 1.0 + 4e-7], [1.0 + 4e-7, 1.0]]))
+    with pytest.raises(ValueError, match="exceeds the product of its variances"):
+        check_kernel(scale * np.array([[1.0, 1.0 + 6e-7], [1.0 + 6e-7, 1.0]]))
+
+
 def test_checks_allow_rounding():
     rng = np.random.default_rng(0)
     Z = rng.normal(size=(80, 3))

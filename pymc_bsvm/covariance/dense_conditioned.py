@@ -1,0 +1,68 @@
+"""A covariance matrix beside the curvature of a loss: what a Gaussian approximation needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from scipy.linalg import solve_triangular
+
+from pymc_bsvm.covariance.dense import factorize
+from pymc_bsvm.covariance.factor import Factor
+from pymc_bsvm.losses.base import Array
+
+__all__ = ["DenseConditioned", "condition_dense"]
+
+
+@dataclass(frozen=True, eq=False)
+class DenseConditioned:
+    """The Gaussian with the precision ``K⁻¹ + W``; K may be singular."""
+
+    K: Array = field(repr=False)
+    factor: Factor
+    """The factor of ``B = I + W½ K W½`` on the rows with a curvature."""
+
+    @cached_property
+    def log_det(self) -> float:
+        """``log |I + W½ K W½|``."""
+        return self.factor.log_det()
+
+    @cached_property
+    def inverse_diagonal(self) -> Array:
+        """The diagonal of ``B⁻¹`` on the rows `factor.index`."""
+        return self.factor.inverse_diagonal()
+
+    @cached_property
+    def variance(self) -> Array:
+        """The diagonal of ``(K⁻¹ + W)⁻¹``, of shape (n,)."""
+        index, root = self.factor.index, self.factor.root_curvature
+        prior = np.diag(self.K)
+        if index.size == 0:
+            return prior.copy()
+        scaled = root[:, None] * self.K[index]
+        half = solve_triangular(self.factor.cholesky, scaled, lower=True, check_finite=False)
+        variance: Array = np.maximum(prior - np.einsum("ij,ij->j", half, half), 0.0)
+        # where the data say much, this form does not cancel
+        known = root**2 * prior[index] > 1.0
+        variance[index[known]] = ((1.0 - self.inverse_diagonal) / root**2)[known]
+        return variance
+
+
+def condition_dense(K: Array, curvature: Array) -> DenseConditioned:
+    """Return the covariance conditioned on observations with this curvature of their loss.
+
+    Raises
+    ------
+    ValueError
+        If B is not positive definite, which means that K is indefinite.
+    """
+    index = np.flatnonzero(curvature > 0.0)
+    root = np.sqrt(np.maximum(curvature, 0.0))
+    cholesky, definite = factorize(K, index, root)
+    if not definite:
+        raise ValueError(
+            "K must be positive semidefinite, but I + W½ K W½ has no Cholesky factor. "
+            "Check the covariance function, or add a jitter to the diagonal of K."
+        )
+    return DenseConditioned(K, Factor(index, root[index], cholesky))
