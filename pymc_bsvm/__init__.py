@@ -13,7 +13,17 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pymc_bsvm import datasets, estimators, evidence, gp, inference, losses, reporting, solvers
+    from pymc_bsvm import (
+        approximations,
+        datasets,
+        estimators,
+        evidence,
+        gp,
+        inference,
+        losses,
+        reporting,
+        solvers,
+    )
     from pymc_bsvm.covariance import LowRank
     from pymc_bsvm.distributions import SILF, EpsilonInsensitive, Trigonometric
     from pymc_bsvm.estimators import BayesianSVC, BayesianSVR, BayesianSVRCommittee
@@ -30,6 +40,7 @@ __all__ = [
     "EpsilonInsensitive",
     "LowRank",
     "Trigonometric",
+    "approximations",
     "compare_evidence",
     "compare_posteriors",
     "datasets",
@@ -53,6 +64,7 @@ _MODULES = {
     "BayesianSVC": "estimators",
     "BayesianSVR": "estimators",
     "BayesianSVRCommittee": "estimators",
+    "approximations": "",
     "datasets": "",
     "estimators": "",
     "evidence": "",

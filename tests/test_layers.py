@@ -19,7 +19,7 @@ LAYERS = (
     ("solvers",),
     ("symbolic", "jax_language", "ops"),
     ("distributions",),
-    ("evidence",),
+    ("evidence", "graph", "approximations"),
     ("gp",),
     ("inference",),
     ("reporting",),
@@ -29,7 +29,7 @@ LAYERS = (
 RANK = {name: rank for rank, layer in enumerate(LAYERS) for name in layer}
 
 GRAPH_LIBRARIES = ("arviz", "pymc", "pytensor", "sklearn")
-WITHOUT_A_GRAPH = ("_validation", "losses", "covariance", "solvers")
+WITHOUT_A_GRAPH = ("_validation", "losses", "covariance", "solvers", "evidence", "approximations")
 
 
 def imported(source: str) -> Iterator[tuple[int, str]]:

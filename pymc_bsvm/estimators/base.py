@@ -24,6 +24,7 @@ from pymc_bsvm.estimators.sampling import sample
 from pymc_bsvm.estimators.scale import Scale
 from pymc_bsvm.estimators.search import search
 from pymc_bsvm.estimators.trained import Trained
+from pymc_bsvm.evidence.approximation import Approximation, approximation_of
 from pymc_bsvm.evidence.restart import Ending, Restart
 from pymc_bsvm.losses.base import Array
 
@@ -54,6 +55,7 @@ class BayesianMachine(BaseEstimator):
         kernel: Any = "rbf",
         *,
         ard: bool = False,
+        approximation: str | Approximation = "laplace",
         offset: float = 100.0,
         standardize: bool = True,
         restarts: int = 1,
@@ -67,6 +69,7 @@ class BayesianMachine(BaseEstimator):
     ) -> None:
         self.kernel = kernel
         self.ard = ard
+        self.approximation = approximation
         self.offset = offset
         self.standardize = standardize
         self.restarts = restarts
@@ -163,7 +166,11 @@ class BayesianMachine(BaseEstimator):
         n_jobs: int | None,
     ) -> Trained:
         """Find the hyperparameters of one machine."""
-        specification = Specification(self._kernel, likelihood, float(self.offset), X.shape[1])
+        approximation = approximation_of(self.approximation)
+        approximation.check(likelihood.loss([h.start for h in likelihood.free]))
+        specification = Specification(
+            self._kernel, likelihood, float(self.offset), X.shape[1], approximation
+        )
         objective = Objective(specification, X, y, weight)
         with progress(self.progressbar) as report:
             runs = search(

@@ -20,6 +20,7 @@ from pymc_bsvm.estimators.likelihood import classification_likelihood
 from pymc_bsvm.estimators.sampling import model_of
 from pymc_bsvm.estimators.trained import Trained, table_of
 from pymc_bsvm.estimators.tree import tree_of
+from pymc_bsvm.evidence.approximation import Approximation
 from pymc_bsvm.evidence.predictive import ClassPredictive
 from pymc_bsvm.losses.base import Array, ClassificationLoss
 
@@ -42,6 +43,9 @@ class BayesianSVC(ClassifierMixin, BayesianMachine):
     loss : {"trigonometric", "logistic", "probit"} or loss object, default "trigonometric"
         The link between the function and the probabilities. Only the first is sparse. The
         parameters of an object are kept: they scale with the amplitude, which is learned.
+    approximation : str or Approximation, default "laplace"
+        How the evidence and the posterior are approximated: a name, or an object of
+        `pymc_bsvm.approximations`.
     offset : float, default 100.0
         Variance of the constant in (5.13) of [Chu03]_; the margin of the likelihood is one.
     class_weight : dict, "balanced" or None, default None
@@ -107,6 +111,7 @@ class BayesianSVC(ClassifierMixin, BayesianMachine):
         *,
         ard: bool = False,
         loss: str | ClassificationLoss = "trigonometric",
+        approximation: str | Approximation = "laplace",
         offset: float = 100.0,
         standardize: bool = True,
         class_weight: Mapping[Any, float] | str | None = None,
@@ -122,6 +127,7 @@ class BayesianSVC(ClassifierMixin, BayesianMachine):
         super().__init__(
             kernel,
             ard=ard,
+            approximation=approximation,
             offset=offset,
             standardize=standardize,
             restarts=restarts,
@@ -183,12 +189,12 @@ class BayesianSVC(ClassifierMixin, BayesianMachine):
         )
         self._trained = trained
         machines = [each.machine for each in trained]
-        support = np.unique(np.concatenate([machine.rows for machine in machines]))
+        support = np.unique(np.concatenate([machine.support for machine in machines]))
         self.support_ = kept[support]
         self.support_vectors_ = inputs[self.support_]
         self.dual_coef_ = np.zeros((len(machines), support.size))
         for k, machine in enumerate(machines):
-            self.dual_coef_[k, np.searchsorted(support, machine.rows)] = machine.posterior.a
+            self.dual_coef_[k, np.searchsorted(support, machine.support)] = machine.dual
         self.hyperparameters_ = _one_or_all([self._named(m, 1.0) for m in machines])
         self.log_evidence_ = _one_or_all([machine.log_evidence for machine in machines])
         self.restarts_ = _one_or_all([table_of(each) for each in trained])

@@ -175,7 +175,7 @@ class BayesianSVRCommittee(RegressionPredictions, BayesianMachine):
         total = sum(expert.log_evidence for expert in self._experts)
         self.log_evidence_ = float(total - count * np.log(unit))
         self.hyperparameters_ = self._named(first, unit)
-        self.n_support_ = np.array([expert.rows.size for expert in self._experts])
+        self.n_support_ = np.array([expert.support.size for expert in self._experts])
         self.gap_ = max(expert.gap for expert in self._experts)
         self.n_iter_ = run.evaluations
         self._relevance([first], rows)

@@ -151,14 +151,13 @@ def _searched(
 
 
 def _family(name: str, task: str) -> Any:
-    """Return the loss of a name; refuse one that has a kink."""
+    """Return the loss of a name."""
     known: dict[str, Any] = _FAMILIES[task]
     if name not in known:
         raise ValueError(
             f"loss must be one of {_listed(task)} or a loss object, but it is {name!r}. "
             "Pass one of them."
         )
-    _check_smooth(known[name])
     return known[name]
 
 
@@ -178,17 +177,8 @@ def _check(loss: Any, task: str) -> None:
             f"loss must be a likelihood of {task}, but it is {loss!r}. "
             f"Pass another, or a name: {_listed(task)}."
         )
-    _check_smooth(type(loss))
     if loss.n_rows is not None or loss.symbolic or loss.functions:
         raise ValueError(
             f"Each parameter of the loss must be a number here, but loss is {loss!r}. "
             "Use gp.Laplace for parameters that vary with the rows or are variables."
-        )
-
-
-def _check_smooth(loss_type: type[Loss]) -> None:
-    if not loss_type.differentiable:
-        raise ValueError(
-            f"The loss {loss_type.__name__} has a kink, where Laplace's approximation of the "
-            "evidence is not defined. Use loss='huber', or loss='silf' with a small beta."
         )

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from pymc_bsvm.estimators.kernels import Hyperparameter, Kernel
 from pymc_bsvm.estimators.likelihood import Likelihood
-from pymc_bsvm.evidence.laplace import LaplaceEvidence, laplace_evidence
+from pymc_bsvm.evidence.approximation import Approximation, Evidence
+from pymc_bsvm.evidence.laplace import Laplace
 from pymc_bsvm.evidence.sparse_posterior import SparsePosterior
 from pymc_bsvm.losses import Loss
 from pymc_bsvm.losses.base import Array
@@ -19,9 +20,7 @@ from pymc_bsvm.solvers import DualSolveError
 
 __all__ = ["Machine", "Objective", "Specification"]
 
-# The ramps of the search, in units of those of the evidence that is reported: at a few hundred rows
-# the narrower ones leave ripples on which a search ends several nats too low.
-_WIDER = 2.0
+_DEFAULT = Laplace()
 _BLOCK = 4096  # new rows at a time, so that the memory of predictions does not grow with them
 
 
@@ -38,6 +37,8 @@ class Specification:
     """Variance of a constant that is added to the function."""
     d: int
     """Number of columns."""
+    approximation: Approximation = _DEFAULT
+    """How the evidence is approximated."""
 
     @property
     def hyperparameters(self) -> tuple[Hyperparameter, ...]:
@@ -73,8 +74,8 @@ class Specification:
 class Objective:
     """The log evidence and its gradient in the logarithms of the hyperparameters.
 
-    The evidence has wider ramps than the default. Each evaluation starts the dual from that of the
-    one before. Where the solver fails the value is -inf.
+    Each evaluation starts from where the one before ended. Where the approximation fails the value
+    is -inf.
     """
 
     def __init__(
@@ -84,11 +85,12 @@ class Objective:
         self.X, self.y, self.sample_weight = X, y, sample_weight
         self.evaluations = 0
         self.log_evidence = -np.inf
-        self._a: Array | None = None
+        self._start: Array | None = None
+        self._searched = specification.approximation.for_search(specification.likelihood.loss_type)
 
     def forget(self) -> None:
-        """Start the next dual from zero."""
-        self._a = None
+        """Start the next evaluation from nothing."""
+        self._start = None
 
     def copy(self) -> Objective:
         """Return the same function without a memory, for another thread."""
@@ -97,22 +99,20 @@ class Objective:
     def evidence(
         self,
         values: Array,
-        a0: Array | None = None,
-        ramp_width: float | None = None,
+        start: Array | None = None,
+        approximation: Approximation | None = None,
         K: Array | None = None,
-    ) -> LaplaceEvidence:
-        """Return the evidence at these hyperparameters, with the default ramps or others."""
-        evidence = laplace_evidence(
+    ) -> Evidence:
+        """Return the evidence at these hyperparameters, by this approximation or another."""
+        approximation = approximation or self.specification.approximation
+        return approximation.evidence(
             self.specification.matrix(values, self.X) if K is None else K,
             self.y,
             self.specification.loss(values),
             sample_weight=self.sample_weight,
-            a0=a0,
-            ramp_width=ramp_width,
+            start=start,
             check_input=False,
         )
-        assert isinstance(evidence, LaplaceEvidence)
-        return evidence
 
     def __call__(self, x: Array) -> tuple[float, Array]:
         """Return the value and the gradient at logarithms of the hyperparameters."""
@@ -120,19 +120,18 @@ class Objective:
         self.evaluations += 1
         K = self.specification.matrix(values, self.X)  # what a kernel refuses is not hidden
         try:
-            width = _WIDER * self.specification.likelihood.loss_type.ramp_width or None
-            evidence = self.evidence(values, self._a, width, K)
+            evidence = self.evidence(values, self._start, self._searched, K)
         except (DualSolveError, ValueError):
-            self.log_evidence, self._a = -np.inf, None
+            self.log_evidence, self._start = -np.inf, None
             return -np.inf, np.zeros_like(x)
-        self._a = evidence.solution.a
+        self._start = evidence.start
         gradient = evidence.gradient
         of_loss, of_kernel = self.specification.split(values)
-        kernel = self.specification.kernel
+        kernel, of_K = self.specification.kernel, np.asarray(gradient.K)
         slope = np.concatenate(
             [
                 self.specification.likelihood.slopes(of_loss, gradient.parameters),
-                kernel.slopes(of_kernel, kernel.take(self.X, gradient.rows), gradient.K),
+                kernel.slopes(of_kernel, kernel.take(self.X, gradient.rows), of_K),
             ]
         )
         self.log_evidence = evidence.log_evidence
@@ -143,19 +142,23 @@ class Objective:
 
 @dataclass(frozen=True)
 class Machine:
-    """A model with its hyperparameters and its support vectors."""
+    """A model with its hyperparameters, its support vectors and what predictions need."""
 
     specification: Specification
     values: Array
     """Hyperparameters, in the units of the machine."""
     log_evidence: float
     X: Array = field(repr=False)
-    """Support vectors, of shape (s, d)."""
+    """Inputs that predictions need, of shape (s, d): for Laplace's method the support vectors."""
     rows: NDArray[np.intp] = field(repr=False)
     """Their rows in the training data."""
-    free: NDArray[np.bool_] = field(repr=False)
-    """Which of them are free, of shape (s,)."""
     posterior: SparsePosterior = field(repr=False)
+    support: NDArray[np.intp] = field(repr=False)
+    """Rows of the support vectors of the MAP estimate."""
+    dual: Array = field(repr=False)
+    """Their duals."""
+    free: NDArray[np.bool_] = field(repr=False)
+    """Which of them are free."""
     gap: float
     """Duality gap of the MAP estimate, in nats."""
 
@@ -163,16 +166,19 @@ class Machine:
     def at(cls, objective: Objective, values: Array) -> Machine:
         """Return the machine at values of the hyperparameters."""
         evidence = objective.evidence(values)
-        posterior = evidence.posterior
+        posterior, solution = evidence.posterior, evidence.solution
+        support = np.flatnonzero(solution.support)
         return cls(
-            objective.specification,
-            values,
-            evidence.log_evidence,
-            objective.specification.kernel.take(objective.X, posterior.rows),
-            posterior.rows,
-            evidence.solution.free[posterior.rows],
-            posterior.sparse,
-            evidence.solution.gap,
+            specification=objective.specification,
+            values=values,
+            log_evidence=evidence.log_evidence,
+            X=objective.specification.kernel.take(objective.X, posterior.rows),
+            rows=posterior.rows,
+            posterior=posterior.sparse,
+            support=support,
+            dual=solution.a[support],
+            free=solution.free[support],
+            gap=solution.gap,
         )
 
     @property

@@ -24,6 +24,7 @@ from pymc_bsvm.estimators.sampling import model_of
 from pymc_bsvm.estimators.scale import Scale
 from pymc_bsvm.estimators.trained import table_of
 from pymc_bsvm.estimators.tree import tree_of
+from pymc_bsvm.evidence.approximation import Approximation
 from pymc_bsvm.evidence.predictive import RegressionPredictive
 from pymc_bsvm.losses.base import Array, RegressionLoss
 
@@ -35,7 +36,7 @@ class BayesianSVR(RegressionPredictions, BayesianMachine):
 
     A Gaussian process with the soft insensitive loss: sparse like a support vector machine, robust
     to outliers, and with a predictive distribution for each row. The hyperparameters maximise
-    Laplace's approximation of the evidence; there is no grid and no validation set.
+    an approximation of the evidence, by default Laplace's; there is no grid and no validation set.
 
     Parameters
     ----------
@@ -56,6 +57,9 @@ class BayesianSVR(RegressionPredictions, BayesianMachine):
         up to 4000 and 0.05 beyond, as in [Chu03]_. "evidence" fits that share and 1, Huber's loss,
         and keeps what has the higher evidence: that can be slower and without sparsity, and suits
         noise with light tails better.
+    approximation : str or Approximation, default "laplace"
+        How the evidence and the posterior are approximated: a name, or an object of
+        `pymc_bsvm.approximations`.
     offset : float, default 100.0
         Variance of the constant in (4.3) of [Chu03]_, in units of the targets' variance.
     standardize : bool, default True
@@ -146,6 +150,7 @@ class BayesianSVR(RegressionPredictions, BayesianMachine):
         ard: bool = False,
         loss: str | RegressionLoss = "silf",
         beta: float | str = "auto",
+        approximation: str | Approximation = "laplace",
         offset: float = 100.0,
         standardize: bool = True,
         restarts: int = 1,
@@ -160,6 +165,7 @@ class BayesianSVR(RegressionPredictions, BayesianMachine):
         super().__init__(
             kernel,
             ard=ard,
+            approximation=approximation,
             offset=offset,
             standardize=standardize,
             restarts=restarts,
@@ -210,9 +216,9 @@ class BayesianSVR(RegressionPredictions, BayesianMachine):
         count = t.size if weight is None else weight.sum()
         self.log_evidence_ = machine.log_evidence - count * np.log(unit)
         self.hyperparameters_ = self._named(machine, unit)
-        self.support_ = kept[machine.rows]
+        self.support_ = kept[machine.support]
         self.support_vectors_ = inputs[self.support_]
-        self.dual_coef_ = machine.posterior.a / unit
+        self.dual_coef_ = machine.dual / unit
         self.free_ = machine.free
         self.gap_ = machine.gap
         self.n_iter_ = trained.runs[0].evaluations

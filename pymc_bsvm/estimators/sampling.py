@@ -52,13 +52,15 @@ def model_of(objective: Objective) -> tuple[Any, Any]:
             cov = cov + pm.gp.cov.Constant(specification.offset)
         loss = specification.likelihood.loss(of_loss)
         y = objective.y if loss.task == "regression" else (objective.y > 0.0).astype(int)
+        approximation = specification.approximation
         gp: Any
         if isinstance(loss, SILF | Trigonometric):
             gp = (BSVR if loss.task == "regression" else BTSVC)(cov_func=cov)
-            gp.marginal_likelihood("y", X=objective.X, y=y, **loss.fields)
+            fields = {**loss.fields, "approximation": approximation}
+            gp.marginal_likelihood("y", X=objective.X, y=y, **fields)
         else:
             gp = Laplace(cov_func=cov)
-            gp.marginal_likelihood("y", X=objective.X, y=y, loss=loss)
+            gp.marginal_likelihood("y", X=objective.X, y=y, loss=loss, approximation=approximation)
     return model, gp
 
 

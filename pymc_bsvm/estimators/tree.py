@@ -25,7 +25,7 @@ def tree_of(trained: Trained) -> Any:
     one = {name: np.full((1, 1), value) for name, value in machine.named.items()}
     stats = {
         "log_evidence": machine.log_evidence,
-        "n_support": machine.rows.size,
+        "n_support": machine.support.size,
         "n_free": int(machine.free.sum()),
         "gap": machine.gap,
     }

@@ -1,10 +1,11 @@
-"""The Laplace evidence, the posterior it stands for, and predictions from it.
+"""Approximations of the evidence, the posterior each stands for, and predictions from it.
 
-All in NumPy, except `pymc_bsvm.evidence.expression`, which is imported only with a graph at hand.
+All in NumPy; `pymc_bsvm.graph` has the same as expressions of PyTensor.
 """
 
-from pymc_bsvm.evidence.laplace import LaplaceEvidence, laplace_evidence
-from pymc_bsvm.evidence.posterior import Cavity, LaplacePosterior
+from pymc_bsvm.evidence.approximation import Approximation, Evidence
+from pymc_bsvm.evidence.laplace import Laplace, LaplaceEvidence, laplace_evidence
+from pymc_bsvm.evidence.posterior import Cavity, LaplacePosterior, Posterior
 from pymc_bsvm.evidence.predictive import (
     ClassPredictive,
     RegressionPredictive,
@@ -13,10 +14,14 @@ from pymc_bsvm.evidence.predictive import (
 )
 
 __all__ = [
+    "Approximation",
     "Cavity",
     "ClassPredictive",
+    "Evidence",
+    "Laplace",
     "LaplaceEvidence",
     "LaplacePosterior",
+    "Posterior",
     "RegressionPredictive",
     "laplace_evidence",
     "log_predictive_density",

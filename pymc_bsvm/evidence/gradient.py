@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pymc_bsvm.covariance.conditioned import Conditioned
 from pymc_bsvm.losses import jet_language as jets
 from pymc_bsvm.losses.base import Array, Loss, Parameter, formulas, smooth_curvature
 from pymc_bsvm.solvers.determinant import log_det_gradient
@@ -25,7 +26,16 @@ from pymc_bsvm.solvers.kernel import solve_free
 if TYPE_CHECKING:
     from pymc_bsvm.evidence.laplace import LaplaceEvidence
 
-__all__ = ["EvidenceGradient", "evidence_gradient"]
+__all__ = ["EvidenceGradient", "LowRankSlopes", "evidence_gradient"]
+
+
+class LowRankSlopes(NamedTuple):
+    """Derivatives with respect to ``K = A A' + diag(d)``, of all rows."""
+
+    A: Array
+    """``2 G A``, of shape (n, m)."""
+    d: Array | float
+    """The diagonal of G, of shape (n,); its sum if d is one number."""
 
 
 class EvidenceGradient(NamedTuple):
@@ -33,8 +43,9 @@ class EvidenceGradient(NamedTuple):
 
     rows: NDArray[np.intp]
     """Rows on which the evidence depends, of shape (s,)."""
-    K: Array
-    """Symmetric matrix G of shape (s, s): ``d log p = sum_ij G_ij dK[rows_i, rows_j]``."""
+    K: Array | LowRankSlopes
+    """Symmetric matrix G of shape (s, s): ``d log p = sum_ij G_ij dK[rows_i, rows_j]``; for a
+    `LowRank` covariance, the derivatives with respect to its A and d."""
     m: Array
     """Derivatives with respect to the prior mean of these rows, of shape (s,)."""
     parameters: tuple[Parameter, ...]
@@ -55,9 +66,11 @@ def evidence_gradient(evidence: LaplaceEvidence) -> EvidenceGradient:
     EvidenceGradient
         Exact to rounding; the jumps of an exact curvature have no derivative.
     """
-    posterior, solution = evidence.posterior, evidence.solution
-    K, loss, weight = posterior.K, posterior.loss, posterior.sample_weight
-    y, f, a = posterior.y, solution.f, solution.a
+    if isinstance(evidence.conditioned, Conditioned):
+        return _low_rank_gradient(evidence, evidence.conditioned)
+    problem, solution = evidence.problem, evidence.solution
+    K, loss, weight = np.asarray(problem.K), problem.loss, problem.sample_weight
+    y, f, a = problem.y, solution.f, solution.a
     curved, root = evidence.factor.index, evidence.factor.root_curvature
     rows = np.flatnonzero((a != 0.0) | np.isin(np.arange(y.size), curved))
     place = np.searchsorted(rows, curved)
@@ -91,6 +104,31 @@ def evidence_gradient(evidence: LaplaceEvidence) -> EvidenceGradient:
     fields = zip(loss.fields.values(), by_row, strict=True)
     parameters = tuple(slope if np.ndim(field) else float(slope.sum()) for field, slope in fields)
     return EvidenceGradient(rows, G, a - u, parameters)
+
+
+def _low_rank_gradient(evidence: LaplaceEvidence, curved: Conditioned) -> EvidenceGradient:
+    """Differentiate for a covariance of low rank, with no matrix of n by n numbers."""
+    problem, a, f = evidence.problem, evidence.solution.a, evidence.solution.f
+    y, loss = problem.y, problem.loss
+    weights = np.ones(y.size) if problem.sample_weight is None else problem.sample_weight
+    slopes = _Slopes.of(loss, y, f, evidence.ramp_width)
+    index = curved.factor.index
+    of_det = 0.5 * (weights * slopes.curvature)[:, index] * curved.variance[index]
+    c = np.zeros(y.size)
+    c[index] = of_det[0]
+    by_row = -weights * (_normalizer_slopes(loss, y.size) + slopes.value)
+    by_row[:, index] -= of_det[1:]
+    u, products = np.zeros(y.size), [(0.5, a, a)]
+    if c.any():
+        K, posterior = curved.K, evidence.posterior.conditioned
+        assert isinstance(posterior, Conditioned)
+        u = c - posterior.reduce(K.times(c))
+        by_row += K.times(u) * weights * slopes.derivative
+        products.append((-1.0, u, a))
+    fields = zip(loss.fields.values(), by_row, strict=True)
+    parameters = tuple(slope if np.ndim(field) else float(slope.sum()) for field, slope in fields)
+    of_K = LowRankSlopes(*curved.pull_back(products, share=-0.5))
+    return EvidenceGradient(np.arange(y.size), of_K, a - u, parameters)
 
 
 class _Slopes(NamedTuple):

@@ -1,8 +1,9 @@
-"""The Laplace evidence of a Gaussian process with a sparse loss, taken apart into its terms."""
+"""Laplace's approximation: the evidence of a Gaussian process with a sparse loss, in its terms."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -10,24 +11,36 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pymc_bsvm._validation import as_parameter, positive
+from pymc_bsvm.covariance import Factor, LowRank, LowRankFactor
+from pymc_bsvm.covariance.conditioned import Conditioned
+from pymc_bsvm.covariance.dense_conditioned import DenseConditioned
+from pymc_bsvm.evidence.approximation import (
+    CURVATURE,
+    NORMALIZER,
+    Approximation,
+    Evidence,
+    EvidenceCertificate,
+    Problem,
+)
 from pymc_bsvm.evidence.gradient import EvidenceGradient, evidence_gradient
-from pymc_bsvm.evidence.posterior import LaplacePosterior, factor_of, times
+from pymc_bsvm.evidence.posterior import Posterior, condition_on, times
 from pymc_bsvm.losses import Loss
-from pymc_bsvm.solvers import DualSolution, DualSolveError, Factor, solve_dual
+from pymc_bsvm.losses.base import Array
+from pymc_bsvm.losses.parametrized import is_symbolic
+from pymc_bsvm.solvers import DualSolution, DualSolveError
 from pymc_bsvm.solvers.certificate import certified
 from pymc_bsvm.solvers.dual import check_kernel
 
 if TYPE_CHECKING:
-    from pymc_bsvm.evidence.expression import EvidenceTerms
+    from pymc_bsvm.graph.laplace import EvidenceTerms
 
 __all__ = [
     "ACCEPTED_GAP",
     "TARGET_GAP",
     "Curvature",
+    "Laplace",
     "LaplaceEvidence",
-    "check_loss",
     "laplace_evidence",
-    "width_of",
 ]
 
 type Curvature = Literal["smooth", "exact"]
@@ -36,43 +49,211 @@ type Curvature = Literal["smooth", "exact"]
 # the determinant at first: the solver aims at more than what has to be certified.
 ACCEPTED_GAP, TARGET_GAP = 1e-9, 1e-12
 
+# The ramps of the estimators' search, in units of those of the evidence that is reported: at a few
+# hundred rows the narrower ones leave ripples on which a search ends several nats too low.
+_WIDER = 2.0
+
 
 @dataclass(frozen=True)
-class LaplaceEvidence:
-    """The Laplace approximation of ``log p(y)`` in terms, all in nats."""
+class Laplace(Approximation):
+    """A Gaussian at the mode of the latent values, with the curvature of the loss there.
 
-    fit: float
-    """Loss of the observations at the MAP estimate, ``sum_i l(y_i, f_i)``."""
-    penalty: float
-    """``a'Ka / 2``."""
-    log_det: float
-    """``log |I + W½ K W½|``; half of it enters the evidence."""
-    log_normalizer: float
-    """Log normaliser of the likelihood of all observations, ``sum_i log Z_i``."""
-    curvature: Curvature
-    """Whether the curvature W in the determinant has ramps or steps."""
-    ramp_width: float = field(repr=False)
-    """Half width of the ramps; zero for steps."""
-    solution: DualSolution
+    Parameters
+    ----------
+    curvature : {"smooth", "exact"}
+        Whether the curvature in the determinant has ramps or steps; see `laplace_evidence`.
+    ramp_width : float, optional
+        Half width of the ramps, in the loss's own units; by default the loss's `ramp_width`.
+    tol : float
+        Largest duality gap that is accepted, relative to ``1 + |primal|``.
+    max_iter : int
+        Largest number of Newton steps.
+    engine : {"numpy", "numba"}
+        As for `solve_dual`.
+
+    References
+    ----------
+    [Chu03]_, (4.38) and (5.35); [RW06]_, (3.32).
+    """
+
+    name = "laplace"
+    needs = (NORMALIZER, CURVATURE)
+
+    curvature: Curvature = "smooth"
+    ramp_width: float | None = None
+    tol: float = ACCEPTED_GAP
+    max_iter: int = 1000
+    engine: Literal["numpy", "numba"] = "numpy"
+
+    def __post_init__(self) -> None:
+        """Check the settings; those of the solver are its own to check."""
+        if self.curvature not in ("smooth", "exact"):
+            raise ValueError(
+                f"curvature must be 'smooth' or 'exact', but it is {self.curvature!r}. "
+                "Choose one of the two."
+            )
+        object.__setattr__(self, "tol", as_parameter("tol", self.tol, positive))
+        if self.ramp_width is not None:
+            width = as_parameter("ramp_width", self.ramp_width, positive)
+            object.__setattr__(self, "ramp_width", width)
+
+    def check(self, loss: Loss) -> None:
+        """Raise unless the loss has what the approximation needs, and ramps if a width is given."""
+        super().check(loss)
+        if self.ramp_width is not None and (self.curvature == "exact" or loss.ramp_width == 0.0):
+            what = "curvature='exact'" if self.curvature == "exact" else type(loss).__name__
+            raise ValueError(
+                f"{what} has no ramps, but ramp_width is {self.ramp_width:g}. Leave out ramp_width."
+            )
+
+    def width(self, loss: Loss | type[Loss]) -> float:
+        """Return the half width of the ramps of a loss; zero for steps."""
+        if self.curvature == "exact" or loss.ramp_width == 0.0:
+            return 0.0
+        return loss.ramp_width if self.ramp_width is None else self.ramp_width
+
+    def approximate(self, problem: Problem, start: Array | None = None) -> LaplaceEvidence:
+        """Return the evidence at the MAP estimate; ``start`` is a dual.
+
+        Raises
+        ------
+        DualSolveError
+            If the MAP estimate is not found to the tolerance.
+        """
+        solution = problem.solve(
+            start,
+            tol=min(self.tol, TARGET_GAP),
+            max_iter=self.max_iter,
+            on_failure="ignore",
+            engine=self.engine,
+        )
+        if not certified(solution, self.tol):
+            raise DualSolveError(
+                f"The duality gap is {solution.gap:.3g} nats. {solution.status.value}", solution
+            )
+        K, y, loss, weight = problem.K, problem.y, problem.loss, problem.sample_weight
+        W = times(weight, loss.curvature(y, solution.f))
+        posterior = Posterior(K, y, loss, solution.f, solution.a, W)
+        width = self.width(loss)
+        if width > 0.0:
+            curved = condition_on(K, times(weight, loss.smooth_curvature(y, solution.f, width)))
+        else:
+            curved = posterior.conditioned
+        return LaplaceEvidence(self, problem, posterior, solution, curved)
+
+    def for_search(self, loss: type[Loss]) -> Laplace:
+        """Return the same with wider ramps, unless their width is given."""
+        if self.curvature == "exact" or self.ramp_width is not None or loss.ramp_width == 0.0:
+            return self
+        return replace(self, ramp_width=_WIDER * loss.ramp_width)
+
+    def variants(self) -> tuple[Laplace, ...]:
+        """Return the exact curvature and the smooth one, with the same other settings."""
+        if self.curvature == "smooth":
+            return (replace(self, curvature="exact", ramp_width=None), self)
+        return (self, replace(self, curvature="smooth"))
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.curvature})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class LaplaceEvidence(Evidence):
+    """The Laplace approximation of ``log p(y)`` in terms, all in nats.
+
+    Its posterior is the Gaussian at the MAP estimate, with the curvature of the loss without ramps.
+    """
+
+    approximation: Laplace
+    solution: DualSolution = field(repr=False)
     """The MAP estimate with its certificate."""
-    factor: Factor = field(repr=False)
-    """The factor of the determinant's matrix on the rows with a positive curvature."""
-    posterior: LaplacePosterior = field(repr=False)
-    """The Gaussian in the place of the posterior of the latent values."""
+    conditioned: Conditioned | DenseConditioned = field(repr=False)
+    """The prior covariance conditioned on the curvature in the determinant."""
+
+    @property
+    def curvature(self) -> Curvature:
+        """Whether the curvature W in the determinant has ramps or steps."""
+        return self.approximation.curvature
+
+    @property
+    def ramp_width(self) -> float:
+        """Half width of the ramps; zero for steps."""
+        return self.approximation.width(self.problem.loss)
+
+    @property
+    def label(self) -> str:
+        """The approximation; a loss without ramps has one evidence only."""
+        smooth = self.problem.loss.ramp_width > 0.0
+        return str(self.approximation) if smooth else self.approximation.name
 
     @cached_property
-    def log_evidence(self) -> float:
-        """``-(fit + penalty + log_det / 2 + log_normalizer)``, (4.38) and (5.35) of [Chu03]_."""
-        return -(self.fit + self.penalty + 0.5 * self.log_det + self.log_normalizer)
+    def fit(self) -> float:
+        """Loss of the observations at the MAP estimate, ``sum_i l(y_i, f_i)``."""
+        problem = self.problem
+        loss = problem.loss.value(problem.y, self.solution.f)
+        return float(times(problem.sample_weight, loss).sum())
+
+    @cached_property
+    def penalty(self) -> float:
+        """``a'Ka / 2``."""
+        return 0.5 * float(self.solution.a @ (self.solution.f - self.problem.m))
+
+    @property
+    def log_det(self) -> float:
+        """``log |I + W½ K W½|``; half of it enters the evidence."""
+        return self.conditioned.log_det
+
+    @property
+    def factor(self) -> Factor | LowRankFactor:
+        """The factor of the determinant's matrix on the rows with a positive curvature."""
+        return self.conditioned.factor
+
+    @cached_property
+    def log_normalizer(self) -> float:
+        """Log normaliser of the likelihood of all observations, ``sum_i log Z_i``."""
+        problem = self.problem
+        log_z = np.broadcast_to(problem.loss.log_normalizer(), problem.y.shape)
+        return float(times(problem.sample_weight, log_z).sum())
+
+    @property
+    def terms(self) -> Mapping[str, float]:
+        """The signed terms of (4.38) and (5.35) of [Chu03]_."""
+        return {
+            "fit": -self.fit,
+            "penalty": -self.penalty,
+            "log_det": -0.5 * self.log_det,
+            "log_normalizer": -self.log_normalizer,
+        }
+
+    @property
+    def statistics(self) -> Mapping[str, float]:
+        """The terms as the papers write them, for the negative log evidence."""
+        return {
+            "fit": self.fit,
+            "penalty": self.penalty,
+            "log_det": self.log_det,
+            "log_normalizer": self.log_normalizer,
+        }
+
+    @property
+    def certificate(self) -> EvidenceCertificate:
+        """The duality gap of the MAP estimate, in nats."""
+        found = self.solution
+        return EvidenceCertificate(found.gap, found.n_iter, found.status.value)
 
     @cached_property
     def gradient(self) -> EvidenceGradient:
         """Derivatives with respect to the covariance, the prior mean and the loss's parameters."""
         return evidence_gradient(self)
 
+    @property
+    def start(self) -> Array:
+        """The dual."""
+        return self.solution.a
+
 
 def laplace_evidence(
-    K: ArrayLike,
+    K: ArrayLike | LowRank,
     y: ArrayLike,
     loss: Loss,
     curvature: Curvature = "smooth",
@@ -97,8 +278,9 @@ def laplace_evidence(
 
     Parameters
     ----------
-    K : array_like of shape (n, n)
-        Prior covariance, symmetric and positive semidefinite; it may be singular.
+    K : array_like of shape (n, n) or LowRank
+        Prior covariance, symmetric and positive semidefinite; it may be singular. Or a `LowRank`
+        one, with respect to whose A and d the gradient is.
     y : array_like of shape (n,)
         Targets: real numbers for a regression loss, -1 and +1 for a classification loss.
     loss : Loss
@@ -155,9 +337,7 @@ def laplace_evidence(
     >>> round(evidence.log_evidence, 2)
     36.92
     """
-    check_loss(loss, curvature)
-    width = width_of(loss, curvature, ramp_width)
-    if loss.symbolic or any(hasattr(x, "owner") for x in (K, y, m)):
+    if is_symbolic(K, y, m) or (isinstance(loss, Loss) and loss.symbolic):
         if sample_weight is not None:
             raise ValueError(
                 "An evidence in a graph takes no sample_weight, but one was given. "
@@ -168,104 +348,23 @@ def laplace_evidence(
                 "An evidence in a graph has no use for a0, tol, max_iter and engine. "
                 "Leave them at their defaults."
             )
-        return _in_graph(K, y, loss, m, width, check_input)
-    tol = as_parameter("tol", tol, positive)
-    solution = solve_dual(
-        K,
-        y,
-        loss,
-        a0,
-        min(tol, TARGET_GAP),
-        m=m,
-        sample_weight=sample_weight,
-        max_iter=max_iter,
-        on_failure="ignore",
-        check_input=check_input,
-        engine=engine,
-    )
-    if not certified(solution, tol):
-        raise DualSolveError(
-            f"The duality gap is {solution.gap:.3g} nats. {solution.status.value}", solution
-        )
-    return _of_numbers(K, y, loss, m, sample_weight, curvature, width, solution)
+        return _in_graph(K, y, loss, m, Laplace(curvature, ramp_width), check_input)
+    approximation = Laplace(curvature, ramp_width, tol, max_iter, engine)
+    approximation.check(loss)
+    problem = Problem.of(K, y, loss, m, sample_weight, check_input)
+    return approximation.approximate(problem, None if a0 is None else np.asarray(a0, dtype=float))
 
 
 def _in_graph(
-    K: Any, y: Any, loss: Loss, m: Any, ramp_width: float, check_input: bool
+    K: Any, y: Any, loss: Loss, m: Any, approximation: Laplace, check_input: bool
 ) -> EvidenceTerms:
     """Return the evidence as an expression."""
-    from pymc_bsvm.evidence.expression import evidence_terms  # PyTensor only where it is needed
+    from pymc_bsvm.graph.laplace import evidence_terms  # PyTensor only where it is needed
 
-    if check_input and not hasattr(K, "owner"):
+    approximation.check(loss)
+    if check_input and not is_symbolic(K):
         check_kernel(np.asarray(K, dtype=float))
-    if not hasattr(y, "owner"):
+    if not is_symbolic(y):
         loss.check_targets(y)
         loss.check_rows(np.size(y))
-    return evidence_terms(K, y, loss, m=m, ramp_width=ramp_width)
-
-
-def _of_numbers(
-    K: ArrayLike,
-    y: ArrayLike,
-    loss: Loss,
-    m: ArrayLike | None,
-    sample_weight: ArrayLike | None,
-    curvature: Curvature,
-    ramp_width: float,
-    solution: DualSolution,
-) -> LaplaceEvidence:
-    """Return the evidence at a MAP estimate."""
-    K, y = np.ascontiguousarray(K, dtype=float), np.asarray(y, dtype=float)
-    weight = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
-    posterior = LaplacePosterior(K, y, loss, solution, weight)
-    if ramp_width > 0.0:
-        factor = factor_of(K, times(weight, loss.smooth_curvature(y, solution.f, ramp_width)))
-    else:
-        factor = posterior.factor
-    deviation = solution.f - (0.0 if m is None else np.asarray(m, dtype=float))
-    return LaplaceEvidence(
-        fit=float(times(weight, loss.value(y, solution.f)).sum()),
-        penalty=0.5 * float(solution.a @ deviation),
-        log_det=2.0 * float(np.log(np.diag(factor.cholesky)).sum()),
-        log_normalizer=float(times(weight, np.broadcast_to(loss.log_normalizer(), y.shape)).sum()),
-        curvature=curvature,
-        ramp_width=ramp_width,
-        solution=solution,
-        factor=factor,
-        posterior=posterior,
-    )
-
-
-def check_loss(loss: Loss, curvature: Curvature) -> None:
-    """Raise unless the loss has a Laplace evidence with this curvature."""
-    if not isinstance(loss, Loss):
-        raise TypeError(
-            f"loss must be a loss of pymc_bsvm.losses, but it is {loss!r}. "
-            "Pass, for example, losses.SILF(C=10, epsilon=0.1)."
-        )
-    if curvature not in ("smooth", "exact"):
-        raise ValueError(
-            f"curvature must be 'smooth' or 'exact', but it is {curvature!r}. "
-            "Choose one of the two."
-        )
-    if not loss.normalized:
-        loss.log_normalizer()  # raises, with the remedy
-    if not loss.differentiable:
-        raise ValueError(
-            f"{type(loss).__name__} has no curvature, so that its Laplace evidence is not defined. "
-            "Use SILF with beta > 0, which rounds the kinks: 0.3, or less for many rows."
-        )
-
-
-def width_of(loss: Loss, curvature: Curvature, ramp_width: float | None) -> float:
-    """Return the half width of the ramps; zero for none."""
-    if ramp_width is not None:
-        ramp_width = as_parameter("ramp_width", ramp_width, positive)
-        if curvature == "exact" or loss.ramp_width == 0.0:
-            what = "curvature='exact'" if curvature == "exact" else type(loss).__name__
-            raise ValueError(
-                f"{what} has no ramps, but ramp_width is {ramp_width:g}. Leave out ramp_width."
-            )
-    if curvature == "exact" or loss.ramp_width == 0.0:
-        return 0.0
-    return loss.ramp_width if ramp_width is None else ramp_width
+    return evidence_terms(K, y, loss, m=m, ramp_width=approximation.width(loss))

@@ -1,4 +1,4 @@
-"""The Gaussian that Laplace's method puts in the place of the posterior of the latent values."""
+"""The Gaussian that an approximation puts in the place of the posterior of the latent values."""
 
 from __future__ import annotations
 
@@ -8,15 +8,17 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pymc_bsvm.covariance import LowRank, LowRankFactor
+from pymc_bsvm.covariance.conditioned import Conditioned, condition
+from pymc_bsvm.covariance.dense_conditioned import DenseConditioned, condition_dense
+from pymc_bsvm.covariance.lapack import cholesky_solve_in_place
 from pymc_bsvm.evidence.predictive import log_predictive_density
 from pymc_bsvm.evidence.sparse_posterior import SparsePosterior
 from pymc_bsvm.losses import Loss
 from pymc_bsvm.losses.base import Array
-from pymc_bsvm.solvers import DualSolution, Factor
-from pymc_bsvm.solvers.kernel import factorize
-from pymc_bsvm.solvers.lapack import cholesky_inverse_in_place
+from pymc_bsvm.solvers import Factor
 
-__all__ = ["Cavity", "LaplacePosterior", "factor_of", "inverse_of", "times"]
+__all__ = ["Cavity", "LaplacePosterior", "Posterior", "condition_on", "times"]
 
 
 @dataclass(frozen=True)
@@ -27,61 +29,58 @@ class Cavity:
     variance: Array
 
 
-@dataclass(frozen=True)
-class LaplacePosterior:
-    """The posterior of the latent values, ``N(f, (K⁻¹ + W)⁻¹)`` at the MAP estimate f.
+@dataclass(frozen=True, eq=False)
+class Posterior:
+    """The Gaussian ``N(m + K a, (K⁻¹ + S)⁻¹)`` of the latent values, S diagonal.
 
-    W is the curvature of the loss, without the ramps that smooth the evidence: rows in the flat and
-    in the linear zones of a loss carry no information on the width of the posterior, (4.46) and
-    (5.41) of [Chu03]_.
+    Each row's likelihood has become a site of precision S_i: the curvature of the loss at the MAP
+    estimate for Laplace's method, (4.46) and (5.41) of [Chu03]_. Rows whose precision is zero carry
+    no information on the width of the posterior.
 
     It looks at K and y when it is asked, so that these arrays must not be changed in between.
     """
 
-    K: Array = field(repr=False)
-    """Prior covariance, of shape (n, n)."""
+    K: Array | LowRank = field(repr=False)
+    """Prior covariance, of shape (n, n), or one of low rank."""
     y: Array = field(repr=False)
     loss: Loss
-    solution: DualSolution
-    sample_weight: Array | None = field(default=None, repr=False)
-    """Number of times that each row counts; once if it is None."""
+    mean: Array = field(repr=False)
+    """Mean of the latent values, of shape (n,)."""
+    a: Array = field(repr=False)
+    """Dual of the mean, which is ``m + K a``, of shape (n,)."""
+    precision: Array = field(repr=False)
+    """Precisions S of the sites, not negative, of shape (n,)."""
 
     @cached_property
-    def factor(self) -> Factor:
-        """The factor of ``B = I + W½ K W½`` on the free set."""
-        W = self.loss.curvature(self.y, self.solution.f)
-        return factor_of(self.K, times(self.sample_weight, W))
+    def conditioned(self) -> Conditioned | DenseConditioned:
+        """The prior covariance conditioned on the sites."""
+        return condition_on(self.K, self.precision)
 
     @property
-    def mean(self) -> Array:
-        """Mean of the latent values, which is their mode, of shape (n,)."""
-        return self.solution.f
+    def factor(self) -> Factor | LowRankFactor:
+        """The factor of ``B = I + S½ K S½`` on the rows with a positive precision."""
+        return self.conditioned.factor
 
-    @cached_property
+    @property
     def variance(self) -> Array:
         """Variance of the latent values, of shape (n,), in squared units of f."""
-        index, root = self.factor.index, self.factor.root_curvature
-        variance = self.sparse.variance(self._restrict(self.K), np.diag(self.K))
-        # where the data say much, this form does not cancel
-        known = root**2 * np.diag(self.K)[index] > 1.0
-        variance[index[known]] = ((1.0 - self._inverse_diagonal) / root**2)[known]
-        return variance
+        return self.conditioned.variance
 
     @cached_property
     def effective_parameters(self) -> float:
-        """Number of parameters that the data determine, ``trace(K W (I + K W)⁻¹)``."""
-        return float((1.0 - self._inverse_diagonal).sum())
+        """Number of parameters that the data determine, ``trace(K S (I + K S)⁻¹)``."""
+        return float((1.0 - self.conditioned.inverse_diagonal).sum())
 
     @cached_property
     def cavity(self) -> Cavity:
         """The latent values without their own observation, in closed form.
 
-        Removing a row's Gaussian from the posterior leaves the precision ``1 / q - W`` with the
+        Removing a row's Gaussian from the posterior leaves the precision ``1 / q - S`` with the
         posterior variance q, and the mean ``f - v a`` with the variance v that is left.
         """
         variance = self.variance.copy()
-        variance[self.factor.index] /= self._inverse_diagonal
-        return Cavity(self.solution.f - variance * self.solution.a, variance)
+        variance[self.factor.index] /= self.conditioned.inverse_diagonal
+        return Cavity(self.mean - variance * self.a, variance)
 
     @cached_property
     def log_predictive(self) -> Array:
@@ -93,15 +92,26 @@ class LaplacePosterior:
 
     @cached_property
     def rows(self) -> NDArray[np.intp]:
-        """The training rows that predictions need: the support vectors."""
-        return np.flatnonzero(self.solution.support)
+        """The training rows that predictions need: for Laplace's method the support vectors."""
+        return np.flatnonzero((self.a != 0.0) | (self.precision > 0.0))
 
     @cached_property
     def sparse(self) -> SparsePosterior:
-        """The posterior without its training rows, for predictions."""
+        """The posterior without its training rows, for predictions.
+
+        Raises
+        ------
+        TypeError
+            For a covariance of low rank, whose predictions need the coefficients instead.
+        """
+        if isinstance(self.K, LowRank):
+            raise TypeError(
+                "The covariance is LowRank, so that there is no factor on training rows. "
+                "Predict from `coefficients` with the features of the new rows."
+            )
         place = np.searchsorted(self.rows, self.factor.index)
-        a = self.solution.a[self.rows]
-        return SparsePosterior(a, place, self.factor.root_curvature, self.factor.cholesky)
+        a, factor = self.a[self.rows], self.factor
+        return SparsePosterior(a, place, factor.root_curvature, factor.cholesky)
 
     def predict_mean(self, cross: ArrayLike) -> Array:
         """Return the mean of new latent values, less the prior's.
@@ -111,7 +121,7 @@ class LaplacePosterior:
         cross : array_like of shape (n, n_new) or (n_support, n_new)
             Prior covariance of all training rows, or of `rows` alone, with the new ones.
         """
-        return self.sparse.mean(self._restrict(cross))
+        return np.asarray(self._restrict(cross).T @ self.a[self.rows])
 
     def predict_variance(self, cross: ArrayLike, prior: ArrayLike) -> Array:
         """Return the variance of new latent values, of shape (n_new,).
@@ -129,6 +139,9 @@ class LaplacePosterior:
                 f"prior has shape {variance.shape}, but cross has {cross.shape[1]} columns. "
                 "Pass one prior variance for each new row."
             )
+        if isinstance(self.K, LowRank):
+            explained = np.einsum("ij,ij->j", cross, self._reduced(cross))
+            return np.asarray(np.maximum(variance - explained, 0.0))
         return self.sparse.variance(cross, variance)
 
     def predict_covariance(self, cross: ArrayLike, prior: ArrayLike) -> Array:
@@ -141,7 +154,33 @@ class LaplacePosterior:
         prior : array_like of shape (n_new, n_new)
             Prior covariance of the new ones.
         """
-        return self.sparse.covariance(self._restrict(cross), np.asarray(prior, dtype=float))
+        cross, covariance = self._restrict(cross), np.asarray(prior, dtype=float)
+        if isinstance(self.K, LowRank):
+            return np.asarray(covariance - cross.T @ self._reduced(cross))
+        return self.sparse.covariance(cross, covariance)
+
+    @cached_property
+    def coefficients(self) -> tuple[Array, Array]:
+        """Mean, of shape (m,), and covariance of z in ``f = m + A z + N(0, d)``, for low rank.
+
+        New rows with features ``A_new`` and prior variances ``|a_new|² + d_new`` have the latent
+        mean ``m_new + A_new z`` and the variance ``d_new + a_new' cov(z) a_new``.
+        """
+        if not isinstance(self.K, LowRank):
+            raise TypeError(
+                f"Only a LowRank covariance has coefficients, but K is a matrix of shape "
+                f"{self.K.shape}. Use predict_mean and predict_variance."
+            )
+        covariance = np.eye(self.K.A.shape[1])
+        cholesky_solve_in_place(self.factor.cholesky, covariance)
+        return self.K.A.T @ self.a, covariance
+
+    def _reduced(self, cross: Array) -> Array:
+        """Return ``(K + S⁻¹)⁻¹`` times columns of the rows that count, for low rank."""
+        assert isinstance(self.conditioned, Conditioned)
+        columns = np.zeros((self.y.size, cross.shape[1]))
+        columns[self.rows] = cross
+        return self.conditioned.reduce(columns)[self.rows]
 
     def _restrict(self, cross: ArrayLike) -> Array:
         """Return the covariance of the support vectors with new rows."""
@@ -160,28 +199,21 @@ class LaplacePosterior:
             )
         return cross[self.rows]
 
-    @cached_property
-    def _inverse_diagonal(self) -> Array:
-        return np.diag(inverse_of(self.factor)).copy()
+
+LaplacePosterior = Posterior  # its earlier name
 
 
-def factor_of(K: Array, curvature: Array) -> Factor:
-    """Return the Cholesky factor of ``B = I + W½ K W½`` on the rows with positive curvature W.
+def condition_on(K: Array | LowRank, precision: Array) -> Conditioned | DenseConditioned:
+    """Return a covariance conditioned on sites of this precision.
 
     Raises
     ------
     ValueError
-        If B is not positive definite, which means that K is indefinite.
+        If ``B = I + S½ K S½`` is not positive definite, which means that K is indefinite.
     """
-    index = np.flatnonzero(curvature > 0.0)
-    root = np.sqrt(np.maximum(curvature, 0.0))
-    cholesky, definite = factorize(K, index, root)
-    if not definite:
-        raise ValueError(
-            "K must be positive semidefinite, but I + W½ K W½ has no Cholesky factor. "
-            "Check the covariance function, or add a jitter to the diagonal of K."
-        )
-    return Factor(index, root[index], cholesky)
+    if isinstance(K, LowRank):
+        return condition(K, precision)
+    return condition_dense(K, precision)
 
 
 def times(sample_weight: Array | None, x: Array) -> Array:
@@ -190,12 +222,3 @@ def times(sample_weight: Array | None, x: Array) -> Array:
         return x
     counts = sample_weight > 0.0  # the others may be infinite: behind a wall
     return np.multiply(sample_weight, x, out=np.zeros(x.shape), where=counts)
-
-
-def inverse_of(factor: Factor) -> Array:
-    """Return the lower triangle of ``B⁻¹``, of shape (m, m)."""
-    if factor.index.size == 0:
-        return np.zeros((0, 0))
-    inverse: Array = factor.cholesky.copy()
-    cholesky_inverse_in_place(inverse)
-    return inverse

@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from pymc_bsvm import losses
+from pymc_bsvm.evidence.approximation import Approximation, approximation_of
 from pymc_bsvm.evidence.laplace import Curvature
-from pymc_bsvm.gp.process import LaplaceProcess
+from pymc_bsvm.gp.process import MarginalProcess
 
 __all__ = ["BSVR"]
 
 
-class BSVR(LaplaceProcess):
+class BSVR(MarginalProcess):
     """Gaussian process regression with the soft insensitive loss: robust and sparse.
 
     Parameters
@@ -52,11 +53,12 @@ class BSVR(LaplaceProcess):
         C: Any,
         epsilon: Any,
         beta: Any = 0.3,
-        curvature: Curvature = "smooth",
+        curvature: Curvature | None = None,
         jitter: float = 0.0,
+        approximation: str | Approximation = "laplace",
         **kwargs: Any,
     ) -> Any:
-        """Register the observed targets; their log probability is the Laplace evidence.
+        """Register the observed targets; their log probability is the evidence.
 
         Parameters
         ----------
@@ -80,6 +82,9 @@ class BSVR(LaplaceProcess):
             See `Laplace.marginal_likelihood`.
         jitter : float, default 0
             Added to the diagonal of the prior covariance. It is not needed for stability.
+        approximation : str or Approximation, default "laplace"
+            How the evidence and the posterior of the latent values are approximated: a name, or an
+            object of `pymc_bsvm.approximations`.
         **kwargs
             Passed on to the variable, such as ``dims``.
 
@@ -89,7 +94,8 @@ class BSVR(LaplaceProcess):
             The observed variable.
         """
         loss = losses.SILF(C, epsilon, beta)
-        return self._register(name, X, y, loss, curvature, jitter, **kwargs)
+        chosen = approximation_of(approximation, curvature)
+        return self._register(name, X, y, loss, chosen, jitter, **kwargs)
 
     _loss_keys = ("C", "epsilon", "beta", "loss")
 

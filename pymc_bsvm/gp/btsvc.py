@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from pymc_bsvm import losses
+from pymc_bsvm.evidence.approximation import Approximation, approximation_of
 from pymc_bsvm.evidence.laplace import Curvature
-from pymc_bsvm.gp.process import LaplaceProcess
+from pymc_bsvm.gp.process import MarginalProcess
 
 __all__ = ["BTSVC"]
 
 
-class BTSVC(LaplaceProcess):
+class BTSVC(MarginalProcess):
     """Gaussian process classification with the trigonometric loss: sparse, with probabilities.
 
     Parameters
@@ -49,11 +50,12 @@ class BTSVC(LaplaceProcess):
         X: Any,
         y: Any,
         delta: Any = 1.0,
-        curvature: Curvature = "smooth",
+        curvature: Curvature | None = None,
         jitter: float = 0.0,
+        approximation: str | Approximation = "laplace",
         **kwargs: Any,
     ) -> Any:
-        """Register the observed labels; their log probability is the Laplace evidence.
+        """Register the observed labels; their log probability is the evidence.
 
         Parameters
         ----------
@@ -72,6 +74,9 @@ class BTSVC(LaplaceProcess):
             See `Laplace.marginal_likelihood`.
         jitter : float, default 0
             Added to the diagonal of the prior covariance. It is not needed for stability.
+        approximation : str or Approximation, default "laplace"
+            How the evidence and the posterior of the latent values are approximated: a name, or an
+            object of `pymc_bsvm.approximations`.
         **kwargs
             Passed on to the variable, such as ``dims``.
 
@@ -81,7 +86,8 @@ class BTSVC(LaplaceProcess):
             The observed variable.
         """
         loss = losses.Trigonometric(delta)
-        return self._register(name, X, y, loss, curvature, jitter, **kwargs)
+        chosen = approximation_of(approximation, curvature)
+        return self._register(name, X, y, loss, chosen, jitter, **kwargs)
 
     _loss_keys = ("delta", "loss")
 

@@ -15,8 +15,17 @@ from pytensor.tensor.elemwise import Elemwise
 
 from pymc_bsvm._validation import check_finite, check_labels
 from pymc_bsvm.losses import Loss
+from pymc_bsvm.losses.base import Array
 
-__all__ = ["as_inputs", "binary_labels_hint", "check_columns", "check_targets", "known_value"]
+__all__ = [
+    "as_inputs",
+    "as_labels",
+    "as_numbers",
+    "binary_labels_hint",
+    "check_columns",
+    "check_targets",
+    "known_value",
+]
 
 
 def as_inputs(name: str, X: Any, input_dim: int | None = None) -> Any:
@@ -55,6 +64,22 @@ def as_inputs(name: str, X: Any, input_dim: int | None = None) -> Any:
             )
         check_finite(name, known)
     return pt.as_tensor_variable(values).astype("float64")
+
+
+def as_numbers(name: str, X: Any, n_columns: int | None = None) -> Array:
+    """Return a matrix of inputs as numbers, with as many columns as the training inputs."""
+    tensor = as_inputs(name, X)
+    numbers = np.asarray(tensor.data if isinstance(tensor, Constant) else tensor.eval())
+    if n_columns is not None and numbers.shape[1] != n_columns:
+        raise ValueError(
+            f"{name} has {numbers.shape[1]} columns, but X has {n_columns}. Pass the same columns."
+        )
+    return numbers
+
+
+def as_labels(y: Any) -> Any:
+    """Return labels as integers; what is in a graph already stays as it is."""
+    return y if isinstance(y, Variable) else np.asarray(y).astype("int64")
 
 
 def check_columns(X: Any, cov_func: Any) -> None:

@@ -3,149 +3,152 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytensor
 import pytensor.tensor as pt
 from pymc.model.core import Model
 from pytensor.compile.mode import get_mode
+from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.traversal import ancestors
 from pytensor.tensor.random.op import RNGConsumerOp
 
 from pymc_bsvm._validation import check_labels
-from pymc_bsvm.evidence.laplace import Curvature, LaplaceEvidence, laplace_evidence
+from pymc_bsvm.evidence.approximation import Approximation
+from pymc_bsvm.gp.conditioned import Conditioned
 from pymc_bsvm.gp.data import binary_labels_hint, known_value
-from pymc_bsvm.gp.prior import NOT_POINTWISE, Prior, differs, probe
-from pymc_bsvm.gp.row_loss import RowLoss
+from pymc_bsvm.gp.prior import probe
 from pymc_bsvm.losses import Loss
 from pymc_bsvm.losses.base import Array
 
-__all__ = ["Evaluator", "State"]
+if TYPE_CHECKING:
+    from pymc_bsvm.gp.marginal import Specification
 
-_CHUNK = 2**22  # elements of the covariance of support vectors with new rows held at a time
+__all__ = ["Evaluator", "Evaluators"]
+
+_CHUNK = 2**22  # elements of the covariance of training rows with new ones held at a time
 # Compiled in a moment; what takes time here are NumPy's whole-array operations.
 _MODE = get_mode("FAST_COMPILE")
-
-
-@dataclass(frozen=True)
-class State:
-    """A model at a point of its hyperparameters."""
-
-    X: Array
-    parameters: list[Array]
-    """Of the prior, in the order of `Prior.parameters`."""
-    of_loss: list[Array]
-    """Of the loss, in the order of `RowLoss.parameters`."""
-    evidence: LaplaceEvidence
 
 
 class Evaluator:
     """The functions of a model that predictions need, for points of its free variables.
 
+    What was conditioned last is kept, and handed out again while the point and the data have the
+    same values.
+
     Parameters
     ----------
-    prior : Prior
-        Mean and covariance functions.
-    row_loss : RowLoss
-        The loss.
+    specification : Specification
+        What the model is made of.
     X, y : tensor_like
         Training data; labels are 0 and 1.
-    jitter : float
-        Added to the diagonal of the training covariance.
     model : pymc.Model
         The model that a point belongs to. Random variables that are data there, after an
         intervention, have their values from it.
-    parameters : sequence of TensorVariable, optional
-        What the loss and the prior depend on, in the place of their ``parameters``.
+    variables : sequence of TensorVariable
+        What the loss and then the prior depend on.
     """
 
     def __init__(
-        self,
-        prior: Prior,
-        row_loss: RowLoss,
-        X: Any,
-        y: Any,
-        jitter: float,
-        model: Model,
-        parameters: Any = None,
+        self, specification: Specification, X: Any, y: Any, model: Model, variables: Any
     ) -> None:
-        self._prior, self._row_loss, self._jitter = prior, row_loss, jitter
-        if parameters is None:
-            parameters = [*row_loss.parameters, *prior.parameters]
-        variables = [pt.as_tensor_variable(X), pt.as_tensor_variable(y), *parameters]
+        self.specification = specification
         self._model = model
+        self._data = [pt.as_tensor_variable(x) for x in (X, y)]
+        self._variables = [pt.as_tensor_variable(x) for x in variables]
+        roots = [*self._data, *self._variables]
         order = list(model.named_vars)
         self._random = sorted(
-            _random_roots(variables),
+            _random_roots(roots),
             key=lambda x: order.index(x.name) if x.name in order else len(order),
         )
-        self._values = _compile(self._random, variables)
+        reached = ancestors(roots, blockers=self._random)
+        self._shared = [x for x in reached if isinstance(x, SharedVariable)]
+        self._values: list[Any] = []
+        self._kept: dict[Approximation, Conditioned] = {}
 
-    def state(
+    def at(
         self,
         point: Mapping[str, Any] | None,
-        curvature: Curvature,
-        a0: Array | None = None,
+        approximation: Approximation | None = None,
+        start: Array | None = None,
         check_input: bool = True,
-    ) -> State:
-        """Return the model at a point."""
-        X, y, *rest = self._values(*self._arguments(point))
-        k = len(self._row_loss.parameters)
-        of_loss, parameters = rest[:k], rest[k:]
+    ) -> Conditioned:
+        """Return the model at a point, by its own approximation or another."""
+        approximation = approximation or self.specification.approximation
+        arguments = self._arguments(point)
+        values = [*arguments, *(x.get_value() for x in self._shared)]
+        if not _same(values, self._values):
+            self._values, self._kept = values, {}
+        if approximation not in self._kept:
+            found = self._conditioned(arguments, approximation, start, check_input)
+            self._kept[approximation] = found
+        return self._kept[approximation]
+
+    def _conditioned(
+        self,
+        arguments: list[Any],
+        approximation: Approximation,
+        start: Array | None,
+        check_input: bool,
+    ) -> Conditioned:
+        known = next(iter(self._kept.values()), None)  # by another approximation, same numbers
+        if known is not None:
+            problem = known.evidence.problem
+            evidence = approximation.approximate(problem, start)
+            return Conditioned(known.X, evidence, known.of_loss, known.parameters, self)
+        row_loss = self.specification.row_loss
+        k, functions = len(row_loss.parameters), len(row_loss.functions)
+        X, y, mean, K, *rest = self._numbers(*arguments)
+        variables, of_inputs = rest[: len(self._variables)], rest[len(self._variables) :]
+        of_loss, parameters = variables[:k], variables[k:]
         if y.shape != X.shape[:1]:
             raise ValueError(
                 f"y has {y.shape[0]} values, but X has {X.shape[0]} rows. Set both data together."
             )
-        loss = self._loss(X, of_loss)
+        loss = row_loss.assemble(of_loss, of_inputs[:functions])
         loss.check_rows(X.shape[0])
-        mean, K = self._training(X, *parameters)
-        for i, j in probe(X.shape[0]):
-            if differs(self._training(X[[i, j]], *parameters), (mean, K), (i, j), np):
-                raise ValueError(NOT_POINTWISE)
-            self._check_pointwise(X, of_loss, [i, j])
-        if self._jitter:
-            K = K + self._jitter * np.eye(K.shape[0])
+        for place, (i, j) in enumerate(probe(X.shape[0]), start=1):
+            alone = of_inputs[place * functions : (place + 1) * functions]
+            self._check_pointwise(alone, of_inputs[:functions], [i, j])
         if loss.task == "classification":
             check_labels("y", y, (0, 1), binary_labels_hint)
             y = 2.0 * y - 1.0
-        evidence = laplace_evidence(K, y, loss, curvature, m=mean, a0=a0, check_input=check_input)
-        assert isinstance(evidence, LaplaceEvidence)
-        return State(X, parameters, of_loss, evidence)
+        evidence = approximation.evidence(K, y, loss, m=mean, start=start, check_input=check_input)
+        return Conditioned(X, evidence, of_loss, parameters, self)
 
-    def loss(self, state: State, X_new: Array) -> Loss:
+    def loss(self, of_loss: list[Array], X_new: Array) -> Loss:
         """Return the loss of new rows."""
-        self._row_loss.check_new_rows()
-        return self._loss(X_new, state.of_loss)
+        row_loss = self.specification.row_loss
+        row_loss.check_new_rows()
+        of_inputs = self._of_inputs(X_new, *of_loss) if row_loss.functions else []
+        return row_loss.assemble(of_loss, of_inputs)
 
-    def moments(self, state: State, X_new: Array) -> tuple[Array, Array]:
+    def moments(self, on: Conditioned, X_new: Array) -> tuple[Array, Array]:
         """Return mean and variance of the latent values at new rows, a block of rows at a time."""
-        posterior = state.evidence.posterior
+        posterior = on.evidence.posterior
         mean, variance = np.empty(X_new.shape[0]), np.empty(X_new.shape[0])
-        X = state.X[posterior.rows]
+        X = on.X[posterior.rows]
         for part in _chunks(X_new.shape[0], max(1, _CHUNK // max(X.shape[0], 1))):
-            prior_mean, cross, prior = self._diagonal(X, X_new[part], *state.parameters)
+            prior_mean, cross, prior = self.new_rows(X, X_new[part], *on.parameters)
             mean[part] = prior_mean + posterior.predict_mean(cross)
             variance[part] = posterior.predict_variance(cross, prior)
         return mean, variance
 
-    def joint_moments(self, state: State, X_new: Array) -> tuple[Array, Array]:
+    def joint_moments(self, on: Conditioned, X_new: Array) -> tuple[Array, Array]:
         """Return mean and covariance matrix of the latent values at new rows."""
-        posterior = state.evidence.posterior
-        X = state.X[posterior.rows]
-        mean, cross, prior = self._full(X, X_new, *state.parameters)
+        posterior = on.evidence.posterior
+        mean, cross, prior = self._full(on.X[posterior.rows], X_new, *on.parameters)
         covariance = posterior.predict_covariance(cross, prior)
         return mean + posterior.predict_mean(cross), covariance
 
-    def _loss(self, X: Array, of_loss: list[Array]) -> Loss:
-        return self._row_loss.assemble(of_loss, self._of_inputs(X, *of_loss))
-
-    def _check_pointwise(self, X: Array, of_loss: list[Array], pair: list[int]) -> None:
+    def _check_pointwise(self, alone: list[Any], among: list[Any], pair: list[int]) -> None:
         """Raise unless functions of the inputs are at two rows alone what they are among all."""
-        alone, among = self._of_inputs(X[pair], *of_loss), self._of_inputs(X, *of_loss)
-        for name, one, all_rows in zip(self._row_loss.functions, alone, among, strict=True):
+        functions = self.specification.row_loss.functions
+        for name, one, all_rows in zip(functions, alone, among, strict=True):
             if not np.allclose(one, all_rows[pair] if all_rows.ndim else all_rows, rtol=1e-5):
                 raise ValueError(
                     f"{name} of two rows depends on other rows of X, so that it cannot predict. "
@@ -165,7 +168,7 @@ class Evaluator:
                 f"point has no value for {', '.join(map(str, missing))}. "
                 "Pass one value for each free variable, on its own scale and under its own name."
             )
-        arguments = [np.asarray(values[x.name], dtype=x.type.dtype) for x in self._random]
+        arguments = [np.array(values[x.name], dtype=x.type.dtype) for x in self._random]
         for variable, value in zip(self._random, arguments, strict=True):
             if value.ndim != variable.type.ndim:
                 raise ValueError(
@@ -175,32 +178,63 @@ class Evaluator:
         return arguments
 
     @cached_property
+    def _numbers(self) -> Any:
+        """The data, the prior of the training rows, and the parameters, from a point."""
+        specification = self.specification
+        X, y = self._data
+        k = len(specification.row_loss.parameters)
+        of_loss, parameters = self._variables[:k], self._variables[k:]
+        mean, K = specification.checked_moments(X, parameters)
+        of_inputs = list(specification.row_loss.of_inputs(X, of_loss))
+        for i, j in probe(X.shape[0]):
+            of_inputs += specification.row_loss.of_inputs(pt.stack([X[i], X[j]]), of_loss)
+        return _compile(self._random, [X, y, mean, K, *self._variables, *of_inputs])
+
+    @cached_property
     def _symbols(self) -> tuple[Any, Any, list[Any]]:
         X, X_new = pt.dmatrix("X"), pt.dmatrix("X_new")
-        return X, X_new, [x.type() for x in self._prior.parameters]
+        return X, X_new, [x.type() for x in self.specification.prior.parameters]
 
     @cached_property
     def _of_inputs(self) -> Any:
         X, _, _ = self._symbols
-        of_loss = [x.type() for x in self._row_loss.parameters]
-        return _compile([X, *of_loss], self._row_loss.of_inputs(X, of_loss))
+        of_loss = [x.type() for x in self.specification.row_loss.parameters]
+        return _compile([X, *of_loss], self.specification.row_loss.of_inputs(X, of_loss))
 
     @cached_property
-    def _training(self) -> Any:
-        X, _, parameters = self._symbols
-        return _compile([X, *parameters], list(self._prior.training(X, parameters)))
-
-    @cached_property
-    def _diagonal(self) -> Any:
+    def new_rows(self) -> Any:
+        """The prior mean of new rows, their covariance with training rows, and their variance."""
         X, X_new, parameters = self._symbols
-        mean, cross, _, variance = self._prior.new(X, X_new, parameters)
+        mean, cross, _, variance = self.specification.prior.new(X, X_new, parameters)
         return _compile([X, X_new, *parameters], [mean, cross, variance])
 
     @cached_property
     def _full(self) -> Any:
         X, X_new, parameters = self._symbols
-        mean, cross, covariance, _ = self._prior.new(X, X_new, parameters)
+        mean, cross, covariance, _ = self.specification.prior.new(X, X_new, parameters)
         return _compile([X, X_new, *parameters], [mean, cross, covariance])
+
+
+class Evaluators:
+    """The evaluators of a specification, one for each model; a copy begins without any."""
+
+    def __init__(self) -> None:
+        self._kept: dict[int, tuple[Model, Any, Evaluator]] = {}
+
+    def of(self, rv: Any, model: Model) -> Evaluator:
+        """Return the evaluator of a model's observed variable."""
+        owner, known, evaluator = self._kept.get(id(model), (None, None, None))
+        if evaluator is None or owner is not model or known is not rv:
+            specification = rv.owner.op.specification
+            _, _, X, *variables = rv.owner.inputs
+            y = model.rvs_to_values[rv]
+            evaluator = Evaluator(specification, X, y, model, variables)
+            self._kept[id(model)] = (model, rv, evaluator)
+        return evaluator
+
+    def __reduce__(self) -> tuple[type[Evaluators], tuple[()]]:
+        """Leave compiled functions behind; ids mean other models in another process."""
+        return Evaluators, ()
 
 
 def _random_roots(variables: list[Any]) -> list[Any]:
@@ -215,6 +249,15 @@ def _compile(inputs: list[Any], outputs: list[Any]) -> Any:
     return pytensor.function(
         inputs, outputs, mode=_MODE, on_unused_input="ignore", allow_input_downcast=True
     )
+
+
+def _same(some: list[Any], others: list[Any]) -> bool:
+    """Return whether two lists hold the same numbers."""
+    return len(some) == len(others) and all(map(_equal, some, others))
+
+
+def _equal(one: Any, other: Any) -> bool:
+    return isinstance(one, np.ndarray) and np.array_equal(one, other)
 
 
 def _chunks(n: int, size: int) -> Iterator[slice]:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from pymc_bsvm.evidence.approximation import Approximation, approximation_of
 from pymc_bsvm.evidence.laplace import Curvature
-from pymc_bsvm.gp.process import LaplaceProcess
+from pymc_bsvm.gp.process import MarginalProcess
 from pymc_bsvm.losses import Loss
 
 __all__ = ["Laplace"]
 
 
-class Laplace(LaplaceProcess):
+class Laplace(MarginalProcess):
     """A Gaussian process with the latent values integrated out by Laplace's method.
 
     It has the methods of `pm.gp.Marginal`, for any likelihood of `pymc_bsvm.losses` that has a
@@ -51,11 +52,12 @@ class Laplace(LaplaceProcess):
         X: Any,
         y: Any,
         loss: Loss,
-        curvature: Curvature = "smooth",
+        curvature: Curvature | None = None,
         jitter: float = 0.0,
+        approximation: str | Approximation = "laplace",
         **kwargs: Any,
     ) -> Any:
-        """Register the observed targets; their log probability is the Laplace evidence.
+        """Register the observed targets; their log probability is the evidence.
 
         Draws of the variable, as in prior predictive sampling, are draws of the model: latent
         values from the Gaussian process, targets from the likelihood.
@@ -73,15 +75,19 @@ class Laplace(LaplaceProcess):
             ``losses.SILF(C=C, epsilon=epsilon, beta=0.3)``. A parameter may be one for all rows, a
             vector of one for each row, or a function that takes inputs of shape (n, d) and returns
             either. Only a function is known at new rows as well.
-        curvature : {"smooth", "exact"}
-            The exact evidence of a sparse loss jumps whenever a row enters or leaves the free set,
-            by tenths of nats; its gradient does not see the jumps. An optimiser stops at them with
-            an abnormal line search, and NUTS takes steps so small that every draw costs the largest
+        curvature : {"smooth", "exact"}, optional
+            Of Laplace's approximation, smooth by default; refused with any other. The exact
+            evidence of a sparse loss jumps whenever a row enters or leaves the free set, by tenths
+            of nats; its gradient does not see the jumps. An optimiser stops at them with an
+            abnormal line search, and NUTS takes steps so small that every draw costs the largest
             number of leapfrogs. "smooth" replaces the steps of the curvature in the determinant by
             ramps; the MAP estimate and the predictions are the same. Use "exact" for the papers'
             values at given hyperparameters.
         jitter : float, default 0
             Added to the diagonal of the prior covariance. It is not needed for stability.
+        approximation : str or Approximation, default "laplace"
+            How the evidence and the posterior of the latent values are approximated: a name, or an
+            object of `pymc_bsvm.approximations`.
         **kwargs
             Passed on to the variable, such as ``dims``.
 
@@ -99,4 +105,5 @@ class Laplace(LaplaceProcess):
         several chains at a time, sample inside ``threadpoolctl.threadpool_limits(1)``, or set the
         environment variable ``OPENBLAS_NUM_THREADS`` to 1.
         """
-        return self._register(name, X, y, loss, curvature, jitter, **kwargs)
+        chosen = approximation_of(approximation, curvature)
+        return self._register(name, X, y, loss, chosen, jitter, **kwargs)

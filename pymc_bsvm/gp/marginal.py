@@ -1,4 +1,4 @@
-"""The observed variable of a Laplace model: draws of the model, evidence as log probability."""
+"""The observed variable of a GP model: draws of the model, evidence as log probability."""
 
 from __future__ import annotations
 
@@ -15,24 +15,28 @@ from pytensor.tensor.random.utils import normalize_size_param
 
 from pymc_bsvm import losses, symbolic
 from pymc_bsvm.distributions.checked import guard
-from pymc_bsvm.evidence.expression import EvidenceTerms, evidence_terms
+from pymc_bsvm.evidence.approximation import Approximation
+from pymc_bsvm.gp.evaluator import Evaluators
 from pymc_bsvm.gp.prior import NOT_POINTWISE, Prior, differs, probe
 from pymc_bsvm.gp.row_loss import RowLoss
+from pymc_bsvm.graph import log_evidence
 from pymc_bsvm.losses import Loss, NoiseLoss, noise_formulas
 
-__all__ = ["LaplaceGP", "LaplaceGPRV", "Specification"]
+__all__ = ["MarginalGP", "MarginalGPRV", "Specification"]
 
 
 @dataclasses.dataclass(frozen=True)
 class Specification:
-    """What a Laplace model is made of, beside the variables that enter it."""
+    """What a model is made of, beside the variables that enter it."""
 
     prior: Prior
     row_loss: RowLoss
-    ramp_width: float
+    approximation: Approximation
     jitter: float
     label: str
     """Name of the model in printed summaries."""
+    evaluators: Evaluators = dataclasses.field(default_factory=Evaluators, repr=False)
+    """What predicts from models with this specification."""
 
     def split(self, X: Any, variables: Any) -> tuple[Loss, list[Any]]:
         """Return the loss of the rows of X and the prior's parameters, from a model's variables."""
@@ -44,26 +48,31 @@ class Specification:
         mean, K = self.prior.training(X, parameters)
         return mean, K + self.jitter * pt.eye(K.shape[0]) if self.jitter else K
 
-    def evidence(self, y: Any, X: Any, variables: Any) -> EvidenceTerms:
-        """Return the evidence of targets y (labels are 0 and 1)."""
-        loss, parameters = self.split(X, variables)
+    def checked_moments(self, X: Any, parameters: Any) -> tuple[Any, Any]:
+        """Return the moments, which raise if those of two rows depend on other rows."""
         mean, K = self.moments(X, parameters)
         for i, j in probe(X.shape[0]):
             alone = self.moments(pt.stack([X[i], X[j]]), parameters)
             K = _CHECK(K, ~differs(alone, (mean, K), (i, j), pt))
+        return mean, K
+
+    def log_evidence(self, y: Any, X: Any, variables: Any) -> Any:
+        """Return the log evidence of targets y (labels are 0 and 1)."""
+        loss, parameters = self.split(X, variables)
+        mean, K = self.checked_moments(X, parameters)
         if loss.task == "classification":
             y = 2.0 * y - 1.0
 
         def minor(rows: Any) -> Any:
             return self.moments(X[rows], parameters)[1]
 
-        return evidence_terms(K, y, loss, m=mean, ramp_width=self.ramp_width, minor=minor)
+        return log_evidence(self.approximation, K, y, loss, m=mean, minor=minor)
 
 
-class LaplaceGPRV(SymbolicRandomVariable):
+class MarginalGPRV(SymbolicRandomVariable):
     """Draws of a Gaussian process model: latent values from the prior, targets from the loss."""
 
-    name = "laplace_gp"
+    name = "marginal_gp"
     _ndim_supp = 1
 
     def __init__(self, *args: Any, specification: Specification, **kwargs: Any) -> None:
@@ -111,27 +120,27 @@ class LaplaceGPRV(SymbolicRandomVariable):
         return self.rv_op(*args, specification=self.specification, **kwargs)
 
 
-class LaplaceGP(Distribution):
+class MarginalGP(Distribution):
     """The targets of a Gaussian process model with its latent values integrated out."""
 
-    rv_type = LaplaceGPRV
-    rv_op = LaplaceGPRV.rv_op
+    rv_type = MarginalGPRV
+    rv_op = MarginalGPRV.rv_op
 
 
-@_logprob.register(LaplaceGPRV)
-def _log_evidence(op: LaplaceGPRV, values: Any, *inputs: Any, **_: Any) -> Any:
+@_logprob.register(MarginalGPRV)
+def _log_evidence(op: MarginalGPRV, values: Any, *inputs: Any, **_: Any) -> Any:
     (value,) = values
     _, _, X, *variables = inputs
     specification = op.specification
-    result = specification.evidence(value, X, variables).log_evidence
+    result = specification.log_evidence(value, X, variables)
     loss = specification.split(X, variables)[0]
     if loss.task == "classification":
         result = pt.where((pt.eq(value, 0) | pt.eq(value, 1)).all(), result, -pt.inf)
     return guard(result, loss.domains, *loss.fields.values()) if loss.domains else result
 
 
-@_support_point.register(LaplaceGPRV)
-def _prior_mean(op: LaplaceGPRV, rv: Any, rng: Any, size: Any, X: Any, *variables: Any) -> Any:
+@_support_point.register(MarginalGPRV)
+def _prior_mean(op: MarginalGPRV, rv: Any, rng: Any, size: Any, X: Any, *variables: Any) -> Any:
     loss, parameters = op.specification.split(X, variables)
     mean, _ = op.specification.moments(X, parameters)
     point = mean if loss.task == "regression" else (mean > 0.0).astype("int64")

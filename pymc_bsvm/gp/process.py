@@ -1,9 +1,9 @@
-"""What the Laplace models share: conditioning on data and prediction."""
+"""What the models share: conditioning on data and prediction."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 import pymc as pm
@@ -14,43 +14,31 @@ from pymc.gp.util import JITTER_DEFAULT, conditioned_vars, stabilize
 from pymc.model.core import Model, modelcontext
 from pytensor.graph.basic import Variable
 from pytensor.tensor.linalg import cholesky, solve_triangular
-from rich.progress import track
 
-from pymc_bsvm import losses, symbolic
 from pymc_bsvm._validation import Interval, as_parameter
-from pymc_bsvm.evidence.expression import map_dual
-from pymc_bsvm.evidence.laplace import Curvature, LaplaceEvidence, check_loss, width_of
-from pymc_bsvm.evidence.predictive import ClassPredictive, RegressionPredictive, predictive
-from pymc_bsvm.gp.data import as_inputs, check_columns, check_targets
-from pymc_bsvm.gp.evaluator import Evaluator, State
-from pymc_bsvm.gp.marginal import LaplaceGP, Specification
+from pymc_bsvm.evidence.approximation import Approximation, Evidence, approximation_of
+from pymc_bsvm.evidence.predictive import ClassPredictive, RegressionPredictive
+from pymc_bsvm.gp.conditioned import Conditioned
+from pymc_bsvm.gp.data import as_inputs, as_labels, check_columns, check_targets
+from pymc_bsvm.gp.evaluator import Evaluator
+from pymc_bsvm.gp.given import Given
+from pymc_bsvm.gp.marginal import MarginalGP, Specification
+from pymc_bsvm.gp.pointwise import add_log_likelihood
 from pymc_bsvm.gp.prior import Prior
 from pymc_bsvm.gp.row_loss import RowLoss
 from pymc_bsvm.gp.support_vectors import SupportVectors
+from pymc_bsvm.graph import sites
 from pymc_bsvm.losses import Loss
-from pymc_bsvm.losses.base import Array, Parameter
-from pymc_bsvm.solvers import DualSolveError
+from pymc_bsvm.losses.base import Array
 
-__all__ = ["LaplaceProcess"]
+__all__ = ["LaplaceProcess", "MarginalProcess"]
 
 type Point = Mapping[str, Any]
 
 
-class Given(NamedTuple):
-    """What a process is conditioned on."""
-
-    X: Any
-    y: Any
-    loss: Loss
-    process: Base
-    """The process that the data are of; the one that predicts may be a component of it."""
-    jitter: float
-    curvature: Curvature
-
-
 @conditioned_vars(["X", "y", "loss"])
-class LaplaceProcess(Base):
-    """A Gaussian process that is conditioned on data through a Laplace approximation.
+class MarginalProcess(Base):
+    """A Gaussian process that is conditioned on data through an approximation of its evidence.
 
     The part that all models share: everything but the arguments of `marginal_likelihood`.
     """
@@ -61,12 +49,12 @@ class LaplaceProcess(Base):
         X: Any,
         y: Any,
         loss: Loss,
-        curvature: Curvature,
+        approximation: Approximation,
         jitter: float,
         **kwargs: Any,
     ) -> Any:
         """Register the observed variable and remember what to condition on."""
-        check_loss(loss, curvature)
+        approximation.check(loss)
         inputs = as_inputs("X", X, getattr(self.cov_func, "input_dim", None))
         check_columns(inputs, self.cov_func)
         check_targets(y, inputs, loss.at(inputs))
@@ -77,20 +65,16 @@ class LaplaceProcess(Base):
                 f"marginal_likelihood takes no {sorted(refused)[0]}: its rows are those of X and "
                 "are not independent. Leave it out."
             )
-        specification = Specification(
-            prior=self._prior(inputs),
-            row_loss=RowLoss(loss, inputs.type.shape[1]),
-            ramp_width=width_of(loss, curvature, None),
-            jitter=jitter,
-            label=type(self).__name__,
-        )
         y = y if isinstance(y, Variable) else np.array(y, dtype=float)
         self.X, self.y, self.loss = inputs, y, loss
-        self.curvature, self.jitter, self.name = curvature, jitter, name
-        self._evaluators: dict[int, tuple[Model, Evaluator]] = {}
+        self.approximation, self.jitter, self.name = approximation, jitter, name
+        self._specification: Specification = self._specify(
+            Given(inputs, y, loss, self, jitter, approximation)
+        )
+        specification = self._specification
         variables = [*specification.row_loss.parameters, *specification.prior.parameters]
-        observed = y if loss.task == "regression" else _as_labels(y)
-        return LaplaceGP(
+        observed = y if loss.task == "regression" else as_labels(y)
+        return MarginalGP(
             name, [inputs, *variables], specification=specification, observed=observed, **kwargs
         )
 
@@ -104,7 +88,7 @@ class LaplaceProcess(Base):
     ) -> Any:
         """Register the latent values at new inputs, given the data.
 
-        Their distribution is the Gaussian of Laplace's method at each value of the
+        Their distribution is the Gaussian of the approximation at each value of the
         hyperparameters. For new targets, put the likelihood on top of it, such as
         ``bsvm.SILF("y_new", mu=f_new, C=C, epsilon=epsilon)``.
 
@@ -137,11 +121,9 @@ class LaplaceProcess(Base):
         y = pt.as_tensor_variable(on.y).astype("float64")
         if loss.task == "classification":
             y = 2.0 * y - 1.0
-        p = [pt.as_tensor_variable(x) for x in loss.parameters]
-        a = map_dual(K, y, mean, loss)
-        W = losses.formulas(type(loss), symbolic).curvature(y, mean + K @ a, *p)
-        free, support = W.nonzero()[0], a.nonzero()[0]
-        root = pt.sqrt(W[free])
+        a, precision = sites(on.approximation, K, y, loss, m=mean)
+        free, support = precision.nonzero()[0], a.nonzero()[0]
+        root = pt.sqrt(precision[free])
         L = cholesky(pt.eye(free.shape[0]) + root[:, None] * K[free[:, None], free] * root)
         columns = new.type.shape[1], X.type.shape[1]
         if None not in columns and columns[0] != columns[1]:
@@ -153,6 +135,33 @@ class LaplaceProcess(Base):
         mu = new_mean + cross[support].T @ a[support]
         cov = stabilize(new_K - half.T @ half, jitter)
         return pm.MvNormal(name, mu=mu, cov=cov, **{"method": "svd", **kwargs})
+
+    def at(
+        self,
+        point: Point | None = None,
+        given: Mapping[str, Any] | None = None,
+        model: Model | None = None,
+    ) -> Conditioned:
+        """Return the model at a point, conditioned on its data.
+
+        What was asked for last is kept: asking again at the same point, with the same data, costs
+        nothing. The methods below that take a point ask here.
+
+        Parameters
+        ----------
+        point : mapping, optional
+            Values of the free variables, such as `pm.find_MAP` returns.
+        given : mapping, optional
+            As for `conditional`.
+        model : pymc.Model, optional
+            The model; by default that of the context.
+
+        Returns
+        -------
+        Conditioned
+            Mean, covariance, predictions, support vectors and evidence.
+        """
+        return self._evaluator(given, model).at(point)
 
     def predict(
         self,
@@ -168,21 +177,10 @@ class LaplaceProcess(Base):
 
         Parameters
         ----------
-        Xnew : array_like of shape (n_new, d)
-            New inputs. With ``diag=True`` any number: they are treated in blocks.
-        point : mapping, optional
-            Values of the free variables, such as `pm.find_MAP` returns.
-        diag : bool, default False
-            Return variances instead of the covariance matrix.
-        pred_noise : bool, default False
-            Add the mean and the variance of the noise; regression only. A parameter that varies by
-            row must be a function of the inputs, so that it is known at the new rows.
-        given : mapping, optional
-            As for `conditional`.
-        jitter : float, default 0
-            Added to the diagonal of the covariance matrix that is returned.
-        model : pymc.Model, optional
-            The model; by default that of the context.
+        point, given, model
+            As for `at`.
+        Xnew, diag, pred_noise, jitter
+            As for `Conditioned.predict`.
 
         Returns
         -------
@@ -191,24 +189,7 @@ class LaplaceProcess(Base):
         covariance : ndarray of shape (n_new, n_new) or (n_new,)
             Covariance matrix, or variances.
         """
-        jitter = as_parameter("jitter", jitter, _NONNEGATIVE)
-        state, evaluator = self._state(point, given, model)
-        new = _as_numbers(Xnew, state.X.shape[1])
-        shift: Parameter = 0.0
-        noise: Parameter = 0.0
-        if pred_noise:
-            loss = evaluator.loss(state, new)
-            if not isinstance(loss, losses.RegressionLoss):
-                raise ValueError(
-                    f"Labels have no noise variance, but pred_noise is {pred_noise!r}. "
-                    "Use predict_proba for the probabilities of the labels."
-                )
-            shift, noise = loss.mean(), loss.variance()
-        if diag:
-            mean, variance = evaluator.moments(state, new)
-            return mean + shift, variance + noise
-        mean, covariance = evaluator.joint_moments(state, new)
-        return mean + shift, covariance + (noise + jitter) * np.eye(mean.size)
+        return self.at(point, given, model).predict(Xnew, diag, pred_noise, jitter)
 
     def predictive(
         self,
@@ -221,17 +202,17 @@ class LaplaceProcess(Base):
 
         Parameters
         ----------
-        Xnew, point, given, model
-            As for `predict`.
+        Xnew : array_like of shape (n_new, d)
+            New inputs.
+        point, given, model
+            As for `at`.
 
         Returns
         -------
         RegressionPredictive or ClassPredictive
             Densities, distribution functions, quantiles and draws; or probabilities of labels.
         """
-        state, evaluator = self._state(point, given, model)
-        new = _as_numbers(Xnew, state.X.shape[1])
-        return predictive(evaluator.loss(state, new), *evaluator.moments(state, new))
+        return self.at(point, given, model).predictive(Xnew)
 
     def predict_proba(
         self,
@@ -245,40 +226,34 @@ class LaplaceProcess(Base):
         Parameters
         ----------
         Xnew, point, given, model
-            As for `predict`.
+            As for `predictive`.
 
         Returns
         -------
         ndarray of shape (n_new,)
             Probabilities.
         """
-        distribution = self.predictive(Xnew, point, given, model)
-        if not isinstance(distribution, ClassPredictive):
-            raise ValueError(
-                f"{type(self).__name__} has no classes: its loss is for regression. "
-                "Use predictive for the distribution of new targets."
-            )
-        return distribution.probability(1)
+        return self.at(point, given, model).predict_proba(Xnew)
 
     def evidence(
         self,
         point: Point | None = None,
         given: Mapping[str, Any] | None = None,
         model: Model | None = None,
-    ) -> LaplaceEvidence:
-        """Return the evidence at a point in its terms, with the MAP estimate and the posterior.
+    ) -> Evidence:
+        """Return the evidence at a point in its terms, with the posterior and its certificate.
 
         Parameters
         ----------
         point, given, model
-            As for `predict`.
+            As for `at`.
 
         Returns
         -------
-        LaplaceEvidence
-            As of `pymc_bsvm.laplace_evidence`.
+        Evidence
+            That of the model's approximation: by default a `LaplaceEvidence`.
         """
-        return self._state(point, given, model)[0].evidence
+        return self.at(point, given, model).evidence
 
     def support_vectors(
         self,
@@ -291,14 +266,14 @@ class LaplaceProcess(Base):
         Parameters
         ----------
         point, given, model
-            As for `predict`.
+            As for `at`.
 
         Returns
         -------
         SupportVectors
             Rows, dual values and kinds, the noise variance and the number of parameters.
         """
-        return SupportVectors.of(self.evidence(point, given, model))
+        return self.at(point, given, model).support_vectors
 
     def log_predictive(
         self,
@@ -311,14 +286,14 @@ class LaplaceProcess(Base):
         Parameters
         ----------
         point, given, model
-            As for `predict`.
+            As for `at`.
 
         Returns
         -------
         ndarray of shape (n,)
             Leave-one-out log densities in closed form, in nats.
         """
-        return self.evidence(point, given, model).posterior.log_predictive
+        return self.at(point, given, model).log_predictive
 
     def compute_log_likelihood(
         self, idata: xr.DataTree, model: Model | None = None, progressbar: bool = True
@@ -344,38 +319,8 @@ class LaplaceProcess(Base):
         DataTree
             The same, with a group ``log_likelihood``.
         """
-        if "posterior" not in idata.children:
-            raise ValueError(
-                f"idata has the groups {', '.join(idata.children) or 'none'}, but no posterior. "
-                "Pass what pm.sample returned."
-            )
-        posterior = idata["posterior"].dataset
-        evaluator, _ = self._evaluator(None, model)
-        chains, draws = posterior.sizes["chain"], posterior.sizes["draw"]
-        pairs = [(chain, draw) for chain in range(chains) for draw in range(draws)]
-        values, a = [], None
-        for chain, draw in track(pairs, "Pointwise log likelihood", disable=not progressbar):
-            point = {str(k): v.values for k, v in posterior.isel(chain=chain, draw=draw).items()}
-            try:
-                state = evaluator.state(point, "exact", a, check_input=False)
-            except (DualSolveError, ValueError) as error:
-                error.add_note(f"This is at chain {chain}, draw {draw} of the posterior.")
-                raise
-            a = state.evidence.solution.a
-            values.append(state.evidence.posterior.log_predictive)
-        array = np.reshape(values, (chains, draws, -1))
-        dims: tuple[str, ...] = ("chain", "draw", f"{self.name}_dim_0")
-        coords: dict[Any, Any] = {k: posterior.coords[k] for k in ("chain", "draw")}
-        if "observed_data" in idata.children and self.name in idata["observed_data"].dataset:
-            observed = idata["observed_data"].dataset[self.name]
-            dims = (*dims[:2], *map(str, observed.dims))
-            coords |= dict(observed.coords)
-        data = xr.Dataset({self.name: (dims, array)}, coords=coords)
-        if "log_likelihood" in idata.children:
-            others = idata["log_likelihood"].dataset.drop_vars(self.name, errors="ignore")
-            data = others.merge(data)
-        idata["log_likelihood"] = xr.DataTree(data)
-        return idata
+        evaluator = self._evaluator(None, model)
+        return add_log_likelihood(idata, self.name, evaluator, progressbar)
 
     def _prior(self, X: Any, training: Base | None = None) -> Prior:
         """Return the prior of a process of which this one is all, or a component."""
@@ -396,26 +341,28 @@ class LaplaceProcess(Base):
                 f"It may hold {', '.join(sorted(allowed))}."
             )
         training = given.get("gp", self)
-        if not isinstance(training, LaplaceProcess):
+        if not isinstance(training, MarginalProcess):
             raise TypeError(
-                f"given['gp'] must be a Laplace process, but it is of type "
+                f"given['gp'] must be a process of pymc_bsvm.gp, but it is of type "
                 f"{type(training).__name__}. Pass the sum of which this one is a component."
             )
         data, loss = {"X", "y"} & set(given), self._loss_of(given)
         if not data and set(given) <= {"gp"}:
             source = training if hasattr(training, "_loss") else self
-            return Given(source.X, source.y, source.loss, training, source.jitter, source.curvature)
+            known = source.X, source.y, source.loss  # in this order: the first one missing is named
+            return Given(*known, training, source.jitter, source.approximation)
         if len(data) < 2 or loss is None:
             raise ValueError(
                 f"given holds {', '.join(sorted(given))}, which is only a part of what to "
                 "condition on. Pass X, y and the loss (or its parameters) together."
             )
-        check_loss(loss, "smooth")
+        source = self if hasattr(self, "_loss") else training
+        approximation = getattr(source, "approximation", None) or approximation_of(None)
+        approximation.check(loss)
         X = as_inputs("X", given["X"], getattr(training.cov_func, "input_dim", None))
         check_targets(given["y"], X, loss.at(X))
-        source = self if hasattr(self, "_loss") else training
-        curvature: Curvature = getattr(source, "curvature", "smooth")
-        return Given(X, given["y"], loss, training, getattr(source, "jitter", 0.0), curvature)
+        jitter = getattr(source, "jitter", 0.0)
+        return Given(X, given["y"], loss, training, jitter, approximation)
 
     _loss_keys: ClassVar[tuple[str, ...]] = ("loss",)
 
@@ -423,45 +370,30 @@ class LaplaceProcess(Base):
         """Return the loss that is given, or None."""
         return given.get("loss")
 
-    def _state(
-        self, point: Point | None, given: Mapping[str, Any] | None, model: Model | None
-    ) -> tuple[State, Evaluator]:
-        """Return the model at a point, and the functions that predict from it."""
-        evaluator, curvature = self._evaluator(given, model)
-        return evaluator.state(point, curvature), evaluator
-
-    def _evaluator(
-        self, given: Mapping[str, Any] | None, model: Model | None
-    ) -> tuple[Evaluator, Curvature]:
+    def _evaluator(self, given: Mapping[str, Any] | None, model: Model | None) -> Evaluator:
         """Return the compiled functions of a model; they are kept for the process's own data."""
         model = modelcontext(model)
         on = self._given(given)
-        if given is None and id(model) in self._evaluators:
-            owner, evaluator = self._evaluators[id(model)]
-            if owner is model:  # in a copy from another process ids mean other models
-                return evaluator, on.curvature
-        prior = self._prior(on.X, on.process)
-        row_loss = RowLoss(on.loss, on.X.type.shape[1])
-        evaluator = Evaluator(prior, row_loss, on.X, on.y, on.jitter, model)
         if given is None:
-            self._evaluators[id(model)] = (model, evaluator)
-        return evaluator, on.curvature
+            for rv in model.observed_RVs:
+                if getattr(rv.owner.op, "specification", None) is self._specification:
+                    kept: Evaluator = self._specification.evaluators.of(rv, model)
+                    return kept
+        specification = self._specify(on)
+        prior, row_loss = specification.prior, specification.row_loss
+        variables = [*row_loss.parameters, *prior.parameters]
+        return Evaluator(specification, on.X, on.y, model, variables)
 
-
-_NONNEGATIVE = Interval(low=0.0, includes_low=True)
-
-
-def _as_labels(y: Any) -> Any:
-    """Return labels as integers; what is in a graph already stays as it is."""
-    return y if hasattr(y, "owner") else np.asarray(y).astype("int64")
-
-
-def _as_numbers(Xnew: Any, n_columns: int) -> Array:
-    """Return new inputs as a matrix of numbers with as many columns as the training inputs."""
-    tensor = as_inputs("Xnew", Xnew)
-    new = np.asarray(tensor.eval() if not hasattr(tensor, "data") else tensor.data)
-    if new.shape[1] != n_columns:
-        raise ValueError(
-            f"Xnew has {new.shape[1]} columns, but X has {n_columns}. Pass the same columns."
+    def _specify(self, on: Given) -> Specification:
+        """Return what a model is made of that is conditioned on these data."""
+        return Specification(
+            prior=self._prior(on.X, on.process),
+            row_loss=RowLoss(on.loss, on.X.type.shape[1]),
+            approximation=on.approximation,
+            jitter=on.jitter,
+            label=type(self).__name__,
         )
-    return new
+
+
+LaplaceProcess = MarginalProcess  # its earlier name
+_NONNEGATIVE = Interval(low=0.0, includes_low=True)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_bsvm.evidence.laplace import LaplaceEvidence
+from pymc_bsvm.evidence.approximation import Evidence
 from pymc_bsvm.losses import RegressionLoss
 from pymc_bsvm.losses.base import Array, Parameter
 
@@ -39,7 +39,7 @@ class SupportVectors:
     """Duality gap of the MAP estimate, in nats."""
 
     @classmethod
-    def of(cls, evidence: LaplaceEvidence) -> SupportVectors:
+    def of(cls, evidence: Evidence) -> SupportVectors:
         """Read the support vectors off an evidence."""
         solution, posterior = evidence.solution, evidence.posterior
         index = np.flatnonzero(solution.support)

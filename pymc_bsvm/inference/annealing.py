@@ -19,7 +19,7 @@ from rich.progress import Progress
 from scipy.special import logsumexp
 
 from pymc_bsvm._validation import check_finite
-from pymc_bsvm.evidence.laplace import LaplaceEvidence
+from pymc_bsvm.evidence.approximation import Problem
 from pymc_bsvm.inference.path import Path, anneal
 from pymc_bsvm.inference.propagation import SiteGaussian, propagated
 from pymc_bsvm.inference.white_prior import WhitePrior
@@ -27,7 +27,7 @@ from pymc_bsvm.losses import Loss
 from pymc_bsvm.losses.base import Array
 from pymc_bsvm.solvers.dual import check_kernel
 
-__all__ = ["AnnealedEvidence", "LatentMoments", "anneal_laplace", "annealed_evidence"]
+__all__ = ["AnnealedEvidence", "LatentMoments", "anneal_problem", "annealed_evidence"]
 
 type Base = Literal["EP", "prior"]
 
@@ -283,11 +283,9 @@ def annealed_evidence(
     )
 
 
-def anneal_laplace(evidence: LaplaceEvidence, **settings: Any) -> AnnealedEvidence:
-    """Estimate the evidence of the model that a Laplace evidence is of."""
-    posterior, solution = evidence.posterior, evidence.solution
-    m = solution.f - posterior.K @ solution.a
-    return annealed_evidence(posterior.K, posterior.y, posterior.loss, m, **settings)
+def anneal_problem(problem: Problem, **settings: Any) -> AnnealedEvidence:
+    """Estimate the evidence of a problem."""
+    return annealed_evidence(problem.K, problem.y, problem.loss, problem.m, **settings)
 
 
 def _estimate(log_weights: Array, constant: float) -> tuple[float, float, Array]:

@@ -29,7 +29,8 @@ def compare_evidence(fits: Mapping[str, EvidenceFit]) -> pd.DataFrame:
         One row for each model, the best first: ``log_evidence``; ``difference`` to the best, in
         nats; ``weight``, the posterior probability of the model if all are as likely a priori and
         the hyperparameters are at their modes; ``n_support`` and ``n_free`` support vectors;
-        ``gap``, the duality gap in nats; ``warning``, empty if there is none.
+        ``gap``, the duality gap in nats; ``approximation``, of the evidence; ``warning``, empty if
+        there is none.
 
     Raises
     ------
@@ -54,18 +55,15 @@ def compare_evidence(fits: Mapping[str, EvidenceFit]) -> pd.DataFrame:
     _check_same_data(fits)
     top = max(fit.log_evidence for fit in fits.values())
     total = sum(np.exp(fit.log_evidence - top) for fit in fits.values())
-    curvatures = {  # a loss without ramps has one evidence only
-        evidence.curvature
-        for fit in fits.values()
-        for evidence in fit.evidences.values()
-        if evidence.posterior.loss.ramp_width > 0.0
-    }
+    evidences = [evidence for fit in fits.values() for evidence in fit.evidences.values()]
+    names = {evidence.approximation.name for evidence in evidences}
+    variants = {evidence.label for evidence in evidences} - names  # a bare name goes with each
     rows = {}
     for name, fit in fits.items():
         solutions = [evidence.solution for evidence in fit.evidences.values()]
         warnings = [] if fit.converged else [fit.best.ending.value]
-        if len(curvatures) > 1:
-            warnings.append("The curvatures differ between the models.")
+        if len(names) > 1 or len(variants) > 1:
+            warnings.append(f"The approximations differ: {', '.join(sorted(variants | names))}.")
         rows[name] = {
             "log_evidence": fit.log_evidence,
             "difference": fit.log_evidence - top,
@@ -73,6 +71,7 @@ def compare_evidence(fits: Mapping[str, EvidenceFit]) -> pd.DataFrame:
             "n_support": sum(int(solution.support.sum()) for solution in solutions),
             "n_free": sum(int(solution.free.sum()) for solution in solutions),
             "gap": max(solution.gap for solution in solutions),
+            "approximation": "; ".join(evidence.label for evidence in fit.evidences.values()),
             "warning": " ".join(warnings),
         }
     table = pd.DataFrame.from_dict(rows, orient="index")
@@ -82,9 +81,9 @@ def compare_evidence(fits: Mapping[str, EvidenceFit]) -> pd.DataFrame:
 def _check_same_data(fits: Mapping[str, EvidenceFit]) -> None:
     """Raise unless all fits are of the same targets."""
     first, *others = fits.items()
-    known = {variable: evidence.posterior.y for variable, evidence in first[1].evidences.items()}
+    known = {variable: evidence.problem.y for variable, evidence in first[1].evidences.items()}
     for name, fit in others:
-        targets = {variable: evidence.posterior.y for variable, evidence in fit.evidences.items()}
+        targets = {variable: evidence.problem.y for variable, evidence in fit.evidences.items()}
         for variable in [*known, *targets]:
             both = variable in known and variable in targets
             if not (both and np.array_equal(known[variable], targets[variable])):

@@ -45,7 +45,7 @@ def fit_evidence(
 ) -> EvidenceFit:
     """Find the hyperparameters of the highest posterior density, or of the highest evidence.
 
-    Maximises the log posterior of all free variables of a model with Laplace marginal likelihoods
+    Maximises the log posterior of all free variables of a model with approximate evidences
     by L-BFGS-B on PyMC's unconstrained space, with exact gradients.
 
     Parameters
@@ -87,7 +87,7 @@ def fit_evidence(
     If the best start did not converge, the logger ``pymc_bsvm`` warns, and the result says how it
     ended.
 
-    Each evaluation starts the dual from that of the evaluation before it.
+    Each evaluation starts from where the evaluation before it ended.
 
     An interruption by the keyboard keeps the best point of the run that it meets, and all runs that
     were finished.
@@ -131,10 +131,7 @@ def fit_evidence(
             gaussian = _error_bars(objective, best.end, lambda: bar.advance(task))
     point = objective.point(best.end)
     evidences = {
-        marginal.name: marginal.evaluator(model)
-        .state(point, "smooth" if marginal.smooth else "exact")
-        .evidence
-        for marginal in marginals
+        marginal.name: marginal.evaluator(model).at(point).evidence for marginal in marginals
     }
     return EvidenceFit(
         point=point,
@@ -230,24 +227,28 @@ def _starts(
     }
     rng = np.random.default_rng(random_seed)
 
-    def initial(initvals: Mapping[Any, Any], jitter: bool) -> Array:
+    def initial(initvals: Mapping[Any, Any], jitter: bool = False, draws: int = 1) -> list[Array]:
         [point] = make_initial_point_fns_per_chain(
             model=model,
             overrides=dict(initvals),
             jitter_rvs=set(model.free_RVs) if jitter else set(),
             chains=1,
         )
-        return objective.vector(point(int(rng.integers(2**30))))
+        return [objective.vector(point(int(rng.integers(2**30)))) for _ in range(draws)]
 
-    # where the papers' defaults are outside the support of a prior, PyMC's initial point stays
-    defaults = {v: x for v, x in defaults.items() if np.isfinite(initial({v: x}, False)).all()}
-    overrides = {**defaults, **{free[name]: value for name, value in given.items()}}
-    starts = [("start" if given else "defaults", initial(overrides, False))]
+    overrides = {free[name]: value for name, value in given.items()}
+    [first] = initial({**defaults, **overrides})
+    if not np.isfinite(first).all():
+        # where the papers' defaults are outside the support of a prior, PyMC's point stays
+        defaults = {v: x for v, x in defaults.items() if np.isfinite(initial({v: x})[0]).all()}
+        [first] = initial({**defaults, **overrides})
+    starts = [("start" if given else "defaults", first)]
     if count > 1:
-        starts.append(("jittered", initial(overrides, True)))
-    prior = {rv: "prior" for rv in model.free_RVs}
-    for k in range(2, count):
-        starts.append((f"prior draw {k - 1}", initial(prior, False)))
+        [jittered] = initial({**defaults, **overrides}, jitter=True)
+        starts.append(("jittered", jittered))
+    if count > 2:
+        draws = initial({rv: "prior" for rv in model.free_RVs}, draws=count - 2)
+        starts += [(f"prior draw {k}", x) for k, x in enumerate(draws, start=1)]
     return starts
 
 

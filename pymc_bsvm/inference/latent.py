@@ -28,7 +28,7 @@ from pymc_bsvm import losses
 from pymc_bsvm.distributions.likelihood import likelihood
 from pymc_bsvm.gp.data import as_inputs
 from pymc_bsvm.inference.objective import marginals_of
-from pymc_bsvm.ops import DualSolve
+from pymc_bsvm.ops.base import WarmStarted
 
 __all__ = ["latent_model"]
 
@@ -113,8 +113,8 @@ def latent_model(
         raise ValueError(f"jitter must be at least 0, but it is {jitter!r}. Leave it at 1e-6.")
     if new and len(marginals) > 1:
         raise ValueError(
-            f"The model has {len(marginals)} Laplace variables, so that it is not clear which of "
-            "them the new inputs belong to. Leave new out, or build a model for each variable."
+            f"The model has {len(marginals)} variables with an evidence, so that it is not clear "
+            "which the new inputs belong to. Leave new out, or build a model for each variable."
         )
     _check_no_conditional(model)
     with _default_starts(model) as initvals:
@@ -190,12 +190,12 @@ def _stabilize(K: Any, jitter: float) -> Any:
 
 
 def _check_no_conditional(model: Model) -> None:
-    """Raise if a variable is conditioned on the Gaussian of Laplace's method."""
+    """Raise if a variable is conditioned on the Gaussian of an approximation."""
     for variable in (*model.basic_RVs, *model.deterministics, *model.potentials):
         nodes = (x.owner for x in ancestors([variable]))
-        if any(node is not None and isinstance(node.op, DualSolve) for node in nodes):
+        if any(node is not None and isinstance(node.op, WarmStarted) for node in nodes):
             raise ValueError(
-                f"{variable.name!r} depends on the Laplace approximation, which the model with "
+                f"{variable.name!r} depends on an approximate posterior, which the model with "
                 "free latent values does not make. Build that model before gp.conditional, and "
                 "pass new inputs as latent_model(new={name: X_new})."
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,21 +17,26 @@ from pytensor.compile.mode import get_mode
 from pytensor.graph.replace import clone_replace
 from pytensor.graph.traversal import ancestors
 
+from pymc_bsvm.evidence.approximation import Approximation
 from pymc_bsvm.gp.evaluator import Evaluator
-from pymc_bsvm.gp.marginal import LaplaceGPRV
+from pymc_bsvm.gp.marginal import MarginalGPRV
 from pymc_bsvm.losses.base import Array
-from pymc_bsvm.ops import DualSolve
+from pymc_bsvm.ops.base import WarmStarted
 
-__all__ = ["Marginal", "Objective", "marginals_of"]
+__all__ = ["Marginal", "Objective", "marginals_of", "only"]
 
 
 @dataclass(frozen=True)
 class Marginal:
-    """A variable of a model whose log probability is a Laplace evidence."""
+    """A variable of a model whose log probability is an approximate evidence."""
 
     name: str
     rv: Any
-    smooth: bool
+
+    @property
+    def approximation(self) -> Approximation:
+        """The approximation of the evidence."""
+        return self.rv.owner.op.specification.approximation  # type: ignore[no-any-return]
 
     def loss_variables(self) -> dict[str, Any]:
         """Return the variables that are parameters of the loss, by their names there."""
@@ -39,14 +45,11 @@ class Marginal:
 
     def evaluator(self, model: Model) -> Evaluator:
         """Return the functions that predictions at a point need."""
-        op, (_, _, X, *variables) = self.rv.owner.op, self.rv.owner.inputs
-        prior, row_loss = op.specification.prior, op.specification.row_loss
-        y = model.rvs_to_values[self.rv]
-        return Evaluator(prior, row_loss, X, y, op.specification.jitter, model, variables)
+        return self.rv.owner.op.specification.evaluators.of(self.rv, model)  # type: ignore[no-any-return]
 
 
 def marginals_of(model: Model, name: str | None = None) -> list[Marginal]:
-    """Return the observed variables of a model that stand for a Laplace evidence.
+    """Return the observed variables of a model that stand for an approximate evidence.
 
     Parameters
     ----------
@@ -65,29 +68,37 @@ def marginals_of(model: Model, name: str | None = None) -> list[Marginal]:
         If there are none, or none of this name.
     """
     found = [
-        Marginal(rv.name, rv, rv.owner.op.specification.ramp_width > 0.0)
-        for rv in model.observed_RVs
-        if isinstance(rv.owner.op, LaplaceGPRV)
+        Marginal(rv.name, rv) for rv in model.observed_RVs if isinstance(rv.owner.op, MarginalGPRV)
     ]
     if not found:
         raise ValueError(
             f"The model has the observed variables {[rv.name for rv in model.observed_RVs]}, and "
-            "none is a Laplace evidence. Add one with gp.BSVR, gp.BTSVC or gp.Laplace."
+            "none is an approximate evidence. Add one with gp.BSVR, gp.BTSVC or gp.Laplace."
         )
     chosen = [marginal for marginal in found if name in (None, marginal.name)]
     if not chosen:
         raise ValueError(
-            f"name must be that of a Laplace variable, but it is {name!r}. "
+            f"name must be that of a variable with an evidence, but it is {name!r}. "
             f"Use one of {', '.join(marginal.name for marginal in found)}."
         )
     return chosen
 
 
+def only(marginals: list[Marginal]) -> Marginal:
+    """Return the one marginal of a list; raise if there are several."""
+    if len(marginals) > 1:
+        raise ValueError(
+            f"The model has {len(marginals)} variables with an evidence: "
+            f"{', '.join(marginal.name for marginal in marginals)}. Choose one with name=..."
+        )
+    return marginals[0]
+
+
 class Objective:
     """Log posterior (or log evidence alone) and gradient on the unconstrained space.
 
-    Successive calls start the dual from that of the call before. Points where the solver fails have
-    the value -inf.
+    Successive calls start the approximation from where the call before ended. Points where it fails
+    have the value -inf.
 
     Parameters
     ----------
@@ -111,23 +122,27 @@ class Objective:
         prior = model.logp(vars=[*model.free_RVs, *model.potentials], jacobian=False)
         total = evidence + prior if include_prior else evidence + 0.0
         nodes = list(
-            {x.owner for x in ancestors([total]) if x.owner and isinstance(x.owner.op, DualSolve)}
+            {x.owner for x in ancestors([total]) if x.owner and isinstance(x.owner.op, WarmStarted)}
         )
         starts = [pt.dvector() for _ in nodes]
-        replace = {node.inputs[4]: a0 for node, a0 in zip(nodes, starts, strict=True)}
-        duals = [node.outputs[0] for node in nodes]
-        total, evidence, *duals = clone_replace([total, evidence, *duals], replace=replace)
+        warm = [
+            node.op(*node.inputs[:-1], start, return_list=True)
+            for node, start in zip(nodes, starts, strict=True)
+        ]
+        ends = [x[node.op.start_output] for node, x in zip(nodes, warm, strict=True)]
+        old = [output for node in nodes for output in node.outputs]
+        replace = dict(zip(old, itertools.chain(*warm), strict=True))
+        total, evidence = clone_replace([total, evidence], replace=replace)
         gradient = pytensor.grad(total, self.values, disconnected_inputs="ignore")
         # compiled as PyMC does it: parameters outside their domain give -inf and no error
         self._function = compile_for_pymc(
             [*self.values, *starts],
-            [total, evidence, *gradient, *duals],
+            [total, evidence, *gradient, *ends],
             on_unused_input="ignore",
         )
-        self._zeros = [np.zeros(int(node.inputs[1].shape[0].eval())) for node in nodes]
-        self._duals = self._zeros
-        initial = model.initial_point()
-        self._shapes = [np.shape(initial[value.name]) for value in self.values]
+        self._cold = [np.zeros(0) for _ in nodes]
+        self._starts = self._cold
+        self._shapes = _shapes(model, self.values)
         own_scale = {variable.name for variable in model.unobserved_RVs}
         self._unobserved = [v for v in model.unobserved_value_vars if v.name in own_scale]
         self._constrain = pytensor.function(
@@ -140,11 +155,11 @@ class Objective:
     def __call__(self, x: Array) -> tuple[float, Array]:
         """Return the value and the gradient at a point of the unconstrained space."""
         k = len(self.values)
-        total, evidence, *rest = self._function(*self._split(x), *self._duals)
-        gradient, duals = rest[:k], rest[k:]
-        self._duals = [
-            dual if np.isfinite(dual).all() else zero
-            for dual, zero in zip(duals, self._zeros, strict=True)
+        total, evidence, *rest = self._function(*self._split(x), *self._starts)
+        gradient, ends = rest[:k], rest[k:]
+        self._starts = [
+            end if np.isfinite(end).all() else cold
+            for end, cold in zip(ends, self._cold, strict=True)
         ]
         self.evaluations += 1
         self.log_evidence = float(evidence)
@@ -177,8 +192,8 @@ class Objective:
         )
 
     def forget(self) -> None:
-        """Start the next dual from zero."""
-        self._duals = self._zeros
+        """Start the next evaluation from nothing."""
+        self._starts = self._cold
 
     def vector(self, point: Mapping[str, Any]) -> Array:
         """Return the vector of a point of the unconstrained space."""
@@ -208,6 +223,15 @@ class Objective:
         sizes = [int(np.prod(shape)) for shape in self._shapes]
         parts = np.split(x, np.cumsum(sizes)[:-1])
         return [part.reshape(shape) for part, shape in zip(parts, self._shapes, strict=True)]
+
+
+def _shapes(model: Model, values: list[Any]) -> list[tuple[int, ...]]:
+    """Return the shapes of values; a point is computed only where types leave them open."""
+    shapes = [value.type.shape for value in values]
+    if any(None in shape for shape in shapes):
+        point = model.initial_point()
+        shapes = [np.shape(point[value.name]) for value in values]
+    return shapes
 
 
 _MODE = get_mode("FAST_COMPILE")

@@ -20,11 +20,12 @@ from pymc.backends.arviz import (
 from pymc.model.core import Model
 
 from pymc_bsvm._pickling import ByCloudpickle
-from pymc_bsvm.evidence.laplace import LaplaceEvidence
+from pymc_bsvm.evidence.approximation import Evidence
 from pymc_bsvm.evidence.restart import Ending, Restart
+from pymc_bsvm.gp.conditioned import Conditioned
 from pymc_bsvm.inference.committee import Committee
 from pymc_bsvm.inference.hessian import Hessian
-from pymc_bsvm.inference.objective import Objective, marginals_of
+from pymc_bsvm.inference.objective import Objective, marginals_of, only
 from pymc_bsvm.losses.base import Array
 from pymc_bsvm.solvers import DualSolution, DualSolveError
 
@@ -51,8 +52,8 @@ class EvidenceFit(ByCloudpickle):
     objective: float
     """What was maximised: the log posterior up to a constant, or the log evidence."""
     include_prior: bool
-    evidences: dict[str, LaplaceEvidence]
-    """The evidence of each Laplace variable of the model, in its terms."""
+    evidences: dict[str, Evidence]
+    """The evidence of each variable that has one, in its terms."""
     runs: list[Restart]
     """All starts, the best first."""
     hessian: Hessian | None
@@ -70,14 +71,25 @@ class EvidenceFit(ByCloudpickle):
         return self.best.ending is Ending.CONVERGED
 
     @property
-    def evidence(self) -> LaplaceEvidence:
-        """The evidence of the only Laplace variable."""
+    def evidence(self) -> Evidence:
+        """The evidence of the only variable that has one."""
         if len(self.evidences) != 1:
             raise ValueError(
-                f"The model has {len(self.evidences)} Laplace variables: "
+                f"The model has {len(self.evidences)} variables with an evidence: "
                 f"{', '.join(self.evidences)}. Use evidences[name]."
             )
         return next(iter(self.evidences.values()))
+
+    def at(self, name: str | None = None) -> Conditioned:
+        """Return the model at the best point, conditioned on its data; see ``gp.at``.
+
+        Parameters
+        ----------
+        name : str, optional
+            The variable with an evidence, if the model has several.
+        """
+        marginal = only(marginals_of(self.model, name))
+        return marginal.evaluator(self.model).at(self.point)
 
     @property
     def solution(self) -> DualSolution:
@@ -202,7 +214,7 @@ class EvidenceFit(ByCloudpickle):
                     "inference_library_version": version("pymc-bsvm"),
                     "inference_method": "evidence",
                     "include_prior": int(self.include_prior),
-                    "curvature": ", ".join(e.curvature for e in self.evidences.values()),
+                    "approximation": "; ".join(e.label for e in self.evidences.values()),
                 }
             },
         )
@@ -215,12 +227,9 @@ class EvidenceFit(ByCloudpickle):
                 f"n_support{tag}": int(solution.support.sum()),
                 f"n_free{tag}": int(solution.free.sum()),
                 f"gap{tag}": solution.gap,
-                f"fit{tag}": evidence.fit,
-                f"penalty{tag}": evidence.penalty,
-                f"log_det{tag}": evidence.log_det,
-                f"log_normalizer{tag}": evidence.log_normalizer,
                 f"effective_parameters{tag}": evidence.posterior.effective_parameters,
             }
+            stats |= {f"{key}{tag}": value for key, value in evidence.statistics.items()}
         table = {key: (("chain", "draw"), [[value]]) for key, value in stats.items()}
         tree["sample_stats"] = xr.DataTree(xr.Dataset(table, coords=one))
         pointwise = {name: x[None] for name, x in self._log_likelihood(posterior).items()}
@@ -250,18 +259,17 @@ class EvidenceFit(ByCloudpickle):
         It is NaN at draws where the solver fails.
         """
         if self.hessian is None:
-            return {name: e.posterior.log_predictive[None] for name, e in self.evidences.items()}
+            return {name: e.log_predictive[None] for name, e in self.evidences.items()}
         count = next(iter(posterior.values())).shape[0]
         points = [{name: x[k] for name, x in posterior.items()} for k in range(count)]
         result = {}
         for marginal in marginals_of(self.model):
             evaluator, at_mode = marginal.evaluator(self.model), self.evidences[marginal.name]
-            a = at_mode.solution.a
-            values = np.full((count, a.size), np.nan)
+            values = np.full((count, at_mode.problem.y.size), np.nan)
             for k, point in enumerate(points):
                 with suppress(DualSolveError):
-                    state = evaluator.state(point, "exact", a, check_input=False)
-                    values[k] = state.evidence.posterior.log_predictive
+                    on = evaluator.at(point, start=at_mode.start, check_input=False)
+                    values[k] = on.log_predictive
             result[marginal.name] = values
         return result
 

@@ -1,4 +1,4 @@
-"""Draws of the hyperparameters, carried from the Laplace posterior to the exact one."""
+"""Draws of the hyperparameters, carried from the approximate posterior to the exact one."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from arviz_stats.base.array import array_stats
 from pymc.model.core import Model, modelcontext
 from rich.progress import track
 
-from pymc_bsvm.evidence.laplace import Curvature
-from pymc_bsvm.inference.annealing import anneal_laplace
+from pymc_bsvm.inference.annealing import anneal_problem
 from pymc_bsvm.inference.objective import Marginal, marginals_of
 from pymc_bsvm.losses.base import Array
 
@@ -32,12 +31,12 @@ _HIGHEST_K = 0.7
 
 @dataclass(frozen=True)
 class Reweighted:
-    """Draws of the Laplace posterior of the hyperparameters with weights for the exact one."""
+    """Draws of the approximate posterior of the hyperparameters with weights for the exact one."""
 
     posterior: xr.Dataset = field(repr=False)
     """The draws that were used, with the dimensions ``chain`` and ``draw``."""
     log_ratios: Array = field(repr=False)
-    """Unbiased less Laplace log evidence of each draw, of shape (chains, draws), in nats."""
+    """Unbiased less approximate log evidence of each draw, of shape (chains, draws), in nats."""
     errors: Array = field(repr=False)
     """Standard errors of the log ratios, of the same shape, in nats."""
     weights: Array = field(repr=False)
@@ -130,7 +129,7 @@ class Reweighted:
         error, spread = -self.log_ratios.mean(), self.log_ratios.std()
         trust = "" if self.reliable else " They are not to be trusted."
         return (
-            f"The error of the Laplace evidence is {error:+.2f} nats on average over "
+            f"The error of the approximate evidence is {error:+.2f} nats on average over "
             f"{self.weights.size} draws, with a standard deviation of {spread:.2f} (Monte Carlo "
             f"error {np.sqrt((self.errors**2).mean()):.2f}). The weights for the exact posterior "
             f"have Pareto k {self.pareto_k:.2f} and leave {self.ess:.0f} effective draws.{trust}"
@@ -149,16 +148,17 @@ def reweight(
     random_seed: Any = None,
     progressbar: bool = True,
 ) -> Reweighted:
-    """Carry draws of the hyperparameters from the Laplace posterior to the exact one.
+    """Carry draws of the hyperparameters from the approximate posterior to the exact one.
 
     Parameters
     ----------
     idata : DataTree
-        With a group ``posterior`` of draws under the Laplace evidence, such as `pm.sample` returns.
+        With a group ``posterior`` of draws under the approximate evidence, such as those of
+        `pm.sample`.
     model : pymc.Model, optional
         The model; by default that of the context.
     name : str, optional
-        Name of the one Laplace variable to correct; all of them by default.
+        Name of the one variable with an evidence to correct; all of them by default.
     particles, temperatures, replicates, random_seed
         As for `annealed_evidence`, for each draw.
     max_draws : int, default 200
@@ -174,13 +174,13 @@ def reweight(
     Raises
     ------
     ValueError
-        If there are no draws, or if the model has no Laplace variable.
+        If there are no draws, or if the model has no such variable.
 
     Notes
     -----
-    The log weight of a draw is the unbiased less the Laplace log evidence. As the estimates of p(y)
-    have no bias, their noise adds to the spread of the weights but does not shift what they
-    converge to. A constant error of the Laplace evidence drops out.
+    The log weight of a draw is the unbiased less the approximate log evidence. As the estimates of
+    p(y) have no bias, their noise adds to the spread of the weights but does not shift what they
+    converge to. A constant error of the approximation drops out.
 
     See Also
     --------
@@ -206,19 +206,19 @@ def reweight(
 
 
 class _Corrector:
-    """The unbiased less the Laplace log evidence of one variable, with a warm start."""
+    """The unbiased less the approximate log evidence of one variable, with a warm start."""
 
     def __init__(self, marginal: Marginal, model: Model, settings: dict[str, int]) -> None:
         self._evaluator = marginal.evaluator(model)
-        self._curvature: Curvature = "smooth" if marginal.smooth else "exact"
         self._settings = settings
         self._start: Array | None = None
 
     def __call__(self, point: Mapping[str, Any], rng: np.random.Generator) -> tuple[float, float]:
         """Return the difference at a point and its standard error, in nats."""
-        evidence = self._evaluator.state(point, self._curvature, self._start).evidence
-        self._start = evidence.solution.a
-        annealed = anneal_laplace(evidence, **self._settings, random_seed=rng, progressbar=False)
+        evidence = self._evaluator.at(point, start=self._start).evidence
+        self._start = evidence.start
+        settings = {**self._settings, "random_seed": rng, "progressbar": False}
+        annealed = anneal_problem(evidence.problem, **settings)
         return annealed.log_evidence - evidence.log_evidence, annealed.standard_error
 
 

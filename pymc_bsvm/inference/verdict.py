@@ -1,4 +1,4 @@
-"""How far Laplace's method is from the exact posterior of the latent values, at a point."""
+"""How far an approximation is from the exact posterior of the latent values, at a point."""
 
 from __future__ import annotations
 
@@ -8,17 +8,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pytensor
-import pytensor.tensor as pt
 from pymc.model.core import Model, modelcontext
-from pytensor.compile.mode import get_mode
 
-from pymc_bsvm.evidence.laplace import Curvature
-from pymc_bsvm.gp.data import as_inputs
-from pymc_bsvm.gp.evaluator import Evaluator, State
-from pymc_bsvm.inference.annealing import AnnealedEvidence, anneal_laplace
+from pymc_bsvm.gp.conditioned import Conditioned
+from pymc_bsvm.inference.annealing import AnnealedEvidence, anneal_problem
 from pymc_bsvm.inference.difference import Difference
-from pymc_bsvm.inference.objective import Marginal, marginals_of
+from pymc_bsvm.inference.objective import marginals_of, only
 from pymc_bsvm.inference.result import EvidenceFit
 from pymc_bsvm.losses.base import Array
 
@@ -27,22 +22,19 @@ if TYPE_CHECKING:
 
 __all__ = ["Verdict", "verdict"]
 
-_MODE = get_mode("FAST_COMPILE")
 _FEW = 100  # effective particles
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """A Laplace model against an unbiased estimate of the exact one, at a point."""
+    """An approximate model against an unbiased estimate of the exact one, at a point."""
 
     name: str
     """The variable whose evidence was examined."""
-    curvature: Curvature
-    """Which of the two Laplace evidences the model uses."""
-    smooth: float
-    """Laplace log evidence with the smooth curvature, in nats."""
-    exact: float
-    """Laplace log evidence with the exact curvature, in nats."""
+    approximation: str
+    """The approximation that the model uses."""
+    log_evidences: Mapping[str, float]
+    """Approximate log evidences, in nats: that of the model and those of its variants."""
     annealed: AnnealedEvidence = field(repr=False)
     """The unbiased estimate with its particles."""
     latent: Difference
@@ -61,10 +53,9 @@ class Verdict:
         return self.annealed.standard_error
 
     @property
-    def laplace_error(self) -> float:
-        """The model's Laplace log evidence less the unbiased one, in nats."""
-        laplace = self.smooth if self.curvature == "smooth" else self.exact
-        return laplace - self.log_evidence
+    def error(self) -> float:
+        """The model's log evidence less the unbiased one, in nats."""
+        return self.log_evidences[self.approximation] - self.log_evidence
 
     @property
     def sentence(self) -> str:
@@ -75,11 +66,12 @@ class Verdict:
         return " ".join([*parts, self._advice()])
 
     def _on_evidence(self) -> str:
-        size = _with_error(abs(self.laplace_error), self.standard_error)
-        if abs(self.laplace_error) <= 2.0 * self.standard_error:
-            return f"The error of the Laplace evidence is not visible here: {size} nats."
-        side = "low" if self.laplace_error < 0.0 else "high"
-        return f"The Laplace evidence is {size} nats too {side} here."
+        size = _with_error(abs(self.error), self.standard_error)
+        if abs(self.error) <= 2.0 * self.standard_error:
+            of = f"The error of the {self.approximation} evidence"
+            return f"{of} is not visible here: {size} nats."
+        side = "low" if self.error < 0.0 else "high"
+        return f"The {self.approximation} evidence is {size} nats too {side} here."
 
     def _advice(self) -> str:
         if self.annealed.ess < _FEW:
@@ -90,7 +82,7 @@ class Verdict:
         compared = [self.latent] + ([] if self.predictions is None else [self.predictions])
         if all(difference.close for difference in compared):
             return (
-                "Laplace's method serves at these hyperparameters; reweight tells whether its "
+                "The approximation serves at these hyperparameters; reweight tells whether its "
                 "error varies with them."
             )
         return (
@@ -111,9 +103,11 @@ class Verdict:
 
         rows: dict[str, tuple[float, float, str]] = {
             "log evidence, unbiased": (self.log_evidence, self.standard_error, "nats"),
-            "log evidence, Laplace smooth": (self.smooth, 0.0, "nats"),
-            "log evidence, Laplace exact": (self.exact, 0.0, "nats"),
-            "error of Laplace": (self.laplace_error, self.standard_error, "nats"),
+            **{
+                f"log evidence, {label}": (value, 0.0, "nats")
+                for label, value in self.log_evidences.items()
+            },
+            f"error of {self.approximation}": (self.error, self.standard_error, "nats"),
             "effective particles": (self.annealed.ess, math.nan, ""),
         }
         for label, difference in (("f", self.latent), ("f at Xnew", self.predictions)):
@@ -133,11 +127,8 @@ class Verdict:
         return pd.DataFrame.from_dict(rows, orient="index", columns=["value", "error", "unit"])
 
     def __str__(self) -> str:
-        lines = [
-            f"{self.name}: Laplace log evidence {self.smooth:.3f} (smooth), {self.exact:.3f} "
-            f"(exact) nats; unbiased: {self.annealed}",
-            self.sentence,
-        ]
+        found = ", ".join(f"{label} {value:.3f}" for label, value in self.log_evidences.items())
+        lines = [f"{self.name}: log evidence {found}; unbiased: {self.annealed}", self.sentence]
         return "\n".join(lines)
 
 
@@ -153,7 +144,7 @@ def verdict(
     random_seed: Any = None,
     progressbar: bool = True,
 ) -> Verdict:
-    """Say how far Laplace's method is from the exact posterior of the latent values, at a point.
+    """Say how far an approximation is from the exact posterior of the latent values, at a point.
 
     Parameters
     ----------
@@ -162,7 +153,7 @@ def verdict(
     point : mapping or EvidenceFit, optional
         Values of the free variables, such as ``fit.point``.
     name : str, optional
-        Name of the Laplace variable, if the model has several.
+        Name of the variable with an evidence, if the model has several.
     Xnew : array_like of shape (n_new, d), optional
         New inputs, to compare predictions of the latent values too.
     particles, temperatures, replicates, random_seed, progressbar
@@ -177,8 +168,8 @@ def verdict(
     Raises
     ------
     ValueError
-        If there is no Laplace variable, if there are several and no name, or if the point lacks a
-        value.
+        If there is no variable with an evidence, if there are several and no name, or if the
+        point lacks a value.
 
     Notes
     -----
@@ -190,64 +181,37 @@ def verdict(
     pymc_bsvm.inference.reweight : the same over draws of the hyperparameters.
     """
     model, point = _model_and_point(model, point)
-    marginal = _only(marginals_of(model, name))
-    evaluator = marginal.evaluator(model)
-    state = evaluator.state(point, "exact")
-    evidence = state.evidence
-    smooth = evaluator.state(point, "smooth", evidence.solution.a, check_input=False).evidence
-    new = None if Xnew is None else _new_rows(marginal, state, Xnew)
-    annealed = anneal_laplace(
-        evidence,
+    marginal = only(marginals_of(model, name))
+    evaluator, used = marginal.evaluator(model), marginal.approximation
+    on = evaluator.at(point)
+    others = {
+        str(variant): evaluator.at(point, variant, on.evidence.start).evidence.log_evidence
+        for variant in used.variants()
+    }
+    new = None if Xnew is None else on.rows(Xnew)
+    annealed = anneal_problem(
+        on.evidence.problem,
         particles=particles,
         temperatures=temperatures,
         replicates=replicates,
         random_seed=random_seed,
         progressbar=progressbar,
     )
-    posterior = evidence.posterior
+    posterior = on.evidence.posterior
     return Verdict(
         name=marginal.name,
-        curvature="smooth" if marginal.smooth else "exact",
-        smooth=smooth.log_evidence,
-        exact=evidence.log_evidence,
+        approximation=str(used),
+        log_evidences=others,
         annealed=annealed,
         latent=Difference.between(posterior.mean, posterior.variance, annealed.moments),
-        predictions=None if new is None else _predictions(evaluator, state, annealed, *new),
+        predictions=None if new is None else _predictions(on, annealed, new),
     )
 
 
-def _predictions(
-    evaluator: Evaluator,
-    state: State,
-    annealed: AnnealedEvidence,
-    Xnew: Array,
-    m: Array,
-    cross: Array,
-    prior: Array,
-) -> Difference:
-    """Compare latent values at new rows, of the given prior."""
-    return Difference.between(*evaluator.moments(state, Xnew), annealed.predict(cross, prior, m))
-
-
-def _new_rows(marginal: Marginal, state: State, Xnew: Any) -> tuple[Array, Array, Array, Array]:
-    """Return new inputs, their prior mean, covariance with the training rows, and variance."""
-    new = np.asarray(as_inputs("Xnew", Xnew).eval())
-    if new.shape[1] != state.X.shape[1]:
-        raise ValueError(
-            f"Xnew has {new.shape[1]} columns, but X has {state.X.shape[1]}. Pass the same columns."
-        )
-    prior = marginal.rv.owner.op.specification.prior
-    X, X_new = pt.dmatrix("X"), pt.dmatrix("X_new")
-    parameters = [x.type() for x in prior.parameters]
-    mean, cross, _, variance = prior.new(X, X_new, parameters)
-    function = pytensor.function(
-        [X, X_new, *parameters],
-        [mean, cross, variance],
-        mode=_MODE,
-        on_unused_input="ignore",
-        allow_input_downcast=True,
-    )
-    return new, *function(state.X, new, *state.parameters)
+def _predictions(on: Conditioned, annealed: AnnealedEvidence, Xnew: Array) -> Difference:
+    """Compare latent values at new rows."""
+    m, cross, prior = on.prior_of(Xnew)
+    return Difference.between(*on.moments(Xnew), annealed.predict(cross, prior, m))
 
 
 def _model_and_point(
@@ -259,15 +223,6 @@ def _model_and_point(
     if isinstance(model, EvidenceFit):
         return model.model, model.point if point is None else point
     return modelcontext(model), point
-
-
-def _only(marginals: list[Marginal]) -> Marginal:
-    if len(marginals) > 1:
-        raise ValueError(
-            f"The model has {len(marginals)} Laplace variables: "
-            f"{', '.join(marginal.name for marginal in marginals)}. Choose one with name=..."
-        )
-    return marginals[0]
 
 
 def _with_error(value: float, error: float) -> str:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from pymc_bsvm._validation import Interval, as_row_parameter
 
-__all__ = ["Array", "Parameter", "Parametrized"]
+__all__ = ["Array", "Parameter", "Parametrized", "is_symbolic"]
 
 type Array = NDArray[np.float64]
 type Parameter = float | Array
@@ -44,7 +44,7 @@ class Parametrized:
         """Check numbers, and store them as floats or read-only arrays; the rest is the model's."""
         for name, domain in self.domains.items():
             value = getattr(self, name)
-            if _is_symbolic(value):
+            if is_symbolic(value):
                 if value.type.ndim > 1:
                     raise TypeError(
                         f"{name} must be a scalar or a vector, but the variable has "
@@ -83,7 +83,7 @@ class Parametrized:
     @property
     def symbolic(self) -> bool:
         """Whether a parameter is a model variable rather than a number."""
-        return any(map(_is_symbolic, self.fields.values()))
+        return any(map(is_symbolic, self.fields.values()))
 
     @property
     def functions(self) -> tuple[str, ...]:
@@ -167,16 +167,16 @@ class Parametrized:
 
     def _lengths(self) -> dict[str, int]:
         """Return the lengths, as far as they are known, of the parameters that are vectors."""
-        fields = {k: x.type if _is_symbolic(x) else x for k, x in self.fields.items()}
+        fields = {k: x.type if is_symbolic(x) else x for k, x in self.fields.items()}
         shapes = {k: x.shape for k, x in fields.items() if getattr(x, "shape", ())}
         return {k: shape[0] for k, shape in shapes.items() if shape[0] is not None}
 
 
-def _is_symbolic(value: Any) -> bool:
+def is_symbolic(*values: Any) -> bool:
     """Return whether a value is a variable of a PyTensor graph; this layer does not import it."""
-    return hasattr(value, "owner") and hasattr(value, "type")
+    return any(hasattr(value, "owner") and hasattr(value, "type") for value in values)
 
 
 def _is_function(value: Any) -> bool:
     """Return whether a parameter is a function of the inputs."""
-    return callable(value) and not _is_symbolic(value)
+    return callable(value) and not is_symbolic(value)

@@ -14,11 +14,24 @@ from pytensor.compile.mode import optdb
 from pytensor.graph.op import Op
 from pytensor.graph.rewriting.basic import graph_rewriter
 
-__all__ = ["BsvmOp", "as_float", "as_rows", "code_of", "code_version"]
+__all__ = ["BsvmOp", "WarmStarted", "as_float", "as_rows", "code_of", "code_version"]
 
 
 class BsvmOp(Op):
     """An Op of this package."""
+
+    jax_module = "pymc_bsvm.ops.in_jax"
+    """The module that teaches the Op to JAX."""
+
+
+class WarmStarted:
+    """An Op that starts from its last input, a vector, and returns the start of the next call.
+
+    An empty vector is no start.
+    """
+
+    start_output: int
+    """Position of that output."""
 
 
 def as_float(name: str, x: Any, ndim: int) -> Any:
@@ -76,8 +89,9 @@ def _teach_jax(fgraph: Any) -> None:
 
     JAX itself is imported no earlier: its threads disturb samplers that fork.
     """
-    if any(isinstance(node.op, BsvmOp) for node in fgraph.apply_nodes):
-        importlib.import_module("pymc_bsvm.ops.in_jax")
+    for op in [node.op for node in fgraph.apply_nodes]:
+        if isinstance(op, BsvmOp):
+            importlib.import_module(op.jax_module)
 
 
 optdb.register("pymc_bsvm_teach_jax", _teach_jax, "jax", position=0.5)

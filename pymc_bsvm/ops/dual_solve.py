@@ -14,7 +14,7 @@ from pytensor.link.numba.dispatch.basic import register_funcify_default_op_cache
 from pymc_bsvm.covariance.dense import DENSE
 from pymc_bsvm.losses import Loss
 from pymc_bsvm.losses.numba_language import function
-from pymc_bsvm.ops.base import BsvmOp, as_float, as_rows, code_version
+from pymc_bsvm.ops.base import BsvmOp, WarmStarted, as_float, as_rows, code_version
 from pymc_bsvm.ops.implicit_dual import implicit_pullback
 from pymc_bsvm.solvers.certificate import certified
 from pymc_bsvm.solvers.core import compiled_solver, interpreted_solver
@@ -23,12 +23,14 @@ from pymc_bsvm.solvers.newton import CONVERGED, MAX_ITER, STALLED
 __all__ = ["DualSolve"]
 
 
-class DualSolve(BsvmOp):
+class DualSolve(WarmStarted, BsvmOp):
     """The dual at the MAP estimate, as a function of everything it depends on.
 
     ``DualSolve(loss_type)(K, y, m, parameters, a0)``, where the parameters are a vector, or a
-    matrix with one column for each row, and the dual ``a0`` to start from may be left out, returns
+    matrix with one column for each row, and the dual ``a0`` to start from may be left out or empty,
 
+    Returns
+    -------
     - the dual ``a = -dl/df`` at the minimum of ``sum_i l(y_i, f_i) + a'Ka / 2``, f = m + K a;
     - the status of the solve: zero if the duality gap is small enough, else the position in
       `pymc_bsvm.solvers.Status`, or -1 for inputs that are not finite. Then the dual and f are
@@ -56,6 +58,7 @@ class DualSolve(BsvmOp):
     """
 
     __props__ = ("loss_type", "tol", "max_iter", "accept")
+    start_output = 0
 
     def __init__(
         self,
@@ -72,7 +75,7 @@ class DualSolve(BsvmOp):
     def make_node(self, K: Any, y: Any, m: Any, parameters: Any, a0: Any = None) -> Apply:
         """Build the node; ``parameters`` are in the order of the loss's formulas."""
         y, m = as_float("y", y, 1), as_float("m", m, 1)
-        a0 = pt.zeros_like(y) if a0 is None else as_float("a0", a0, 1)
+        a0 = pt.zeros((0,)) if a0 is None else as_float("a0", a0, 1)
         inputs = [as_float("K", K, 2), y, m, as_rows(parameters, y), a0]
         rows = pt.vector(shape=(inputs[1].type.shape[0],), dtype="float64").type
         outputs = [rows(), pt.lscalar(), rows(), pt.lvector(), pt.dvector(), pt.dmatrix()]
@@ -92,6 +95,7 @@ class DualSolve(BsvmOp):
         """Return the outputs for numbers, by the interpreted solver."""
         K, y, m, parameters, a0 = map(np.ascontiguousarray, (K, y, m, parameters, a0))
         n, count = y.shape[0], self.loss_type.n_parameters()
+        a0 = a0 if a0.size else np.zeros(n)
         if K.shape != (n, n) or not m.shape == a0.shape == (n,) or parameters.shape != (count, n):
             raise ValueError(_MISMATCH)
         none, w, p = np.full(n, np.nan), np.ones_like(y), parameters
@@ -137,6 +141,7 @@ def _compile_dual_solve(op: DualSolve, node: Apply, **_: Any) -> tuple[Any, int]
     @numba.njit(fastmath=False, nogil=True)
     def dual_solve(K, y, m, parameters, a0):
         n = y.shape[0]
+        a0 = a0.copy() if a0.shape[0] > 0 else np.zeros(n)
         shapes = K.shape[0] == n and K.shape[1] == n and m.shape[0] == a0.shape[0] == n
         if not (shapes and parameters.shape[0] == count and parameters.shape[1] == n):
             raise ValueError(_MISMATCH)
@@ -148,7 +153,7 @@ def _compile_dual_solve(op: DualSolve, node: Apply, **_: Any) -> tuple[Any, int]
         if not (finite and np.isfinite(parameters).all()):
             return none, np.asarray(-1), none.copy(), nothing[0], nothing[1], nothing[2]
         found, factor, _, status, _ = solve(
-            K, y, w, p, m, a0.copy(), 0.0, False, tol, False, max_iter, None
+            K, y, w, p, m, a0, 0.0, False, tol, False, max_iter, None
         )
         if (status == MAX_ITER or status == STALLED) and is_certified(found, accept):
             status = CONVERGED

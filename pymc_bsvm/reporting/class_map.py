@@ -9,14 +9,14 @@ import numpy as np
 from matplotlib.axes import Axes
 from pymc.model.core import Model
 
-from pymc_bsvm.gp.process import LaplaceProcess
+from pymc_bsvm.gp.process import MarginalProcess
 from pymc_bsvm.reporting.training import Training, axes_or_new, check_column
 
 __all__ = ["plot_class_map"]
 
 
 def plot_class_map(
-    gp: LaplaceProcess,
+    gp: MarginalProcess,
     point: Mapping[str, Any],
     *,
     columns: tuple[int, int] = (0, 1),
@@ -28,7 +28,7 @@ def plot_class_map(
 
     Parameters
     ----------
-    gp : LaplaceProcess
+    gp : MarginalProcess
         A process with a classification loss and its data.
     point : mapping
         Values of the free variables, such as ``fit.point``.

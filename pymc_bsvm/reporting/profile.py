@@ -8,15 +8,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from pymc_bsvm.evidence.laplace import Curvature
+from pymc_bsvm.evidence.approximation import Approximation
 from pymc_bsvm.inference.objective import marginals_of
 from pymc_bsvm.inference.result import EvidenceFit
 from pymc_bsvm.reporting.training import axes_or_new
 
 __all__ = ["plot_evidence_profile"]
-
-_CURVATURES: tuple[Curvature, Curvature] = ("exact", "smooth")
-_COLORS = {"exact": "C1", "smooth": "C0"}
 
 
 def plot_evidence_profile(
@@ -44,7 +41,7 @@ def plot_evidence_profile(
     points : int, default 61
         Number of evaluations.
     exact : bool, default True
-        Draw the exact evidence, which jumps, beside the smooth one.
+        For Laplace's approximation: draw the exact evidence, which jumps, beside the smooth one.
     ax : matplotlib axes, optional
         Where to draw. New ones by default.
 
@@ -72,18 +69,23 @@ def plot_evidence_profile(
         )
     values = center * np.exp(np.linspace(-span, span, points))
     ax = axes_or_new(ax)
+    marginals = marginals_of(fit.model)
+    own = [marginal.approximation for marginal in marginals]
+    curves = list(zip(*(a.variants() for a in own), strict=False)) if exact else [tuple(own)]
+    along = [_moved(fit, name, index, value) for value in values]
     counts = np.zeros(points)
-    for curvature in _CURVATURES if exact else _CURVATURES[1:]:
+    for curve in sorted(curves, key=lambda curve: list(curve) == own):  # the model's own on top
         evidence = np.zeros(points)
-        for marginal in marginals_of(fit.model):
-            evaluator, a = marginal.evaluator(fit.model), None
-            for k, value in enumerate(values):
-                found = evaluator.state(_moved(fit, name, index, value), curvature, a).evidence
-                a = found.solution.a
+        for marginal, approximation in zip(marginals, curve, strict=True):
+            evaluator, start = marginal.evaluator(fit.model), None
+            for k, point in enumerate(along):
+                found = evaluator.at(point, approximation, start).evidence
+                start = found.start
                 evidence[k] += found.log_evidence
-                if curvature == "smooth":
+                if list(curve) == own:
                     counts[k] += found.solution.support.sum()
-        ax.plot(values, evidence, color=_COLORS[curvature], lw=1.0, label=f"{curvature} evidence")
+        color = "C0" if list(curve) == own else "C1"
+        ax.plot(values, evidence, color=color, lw=1.0, label=_label(curve))
     ax.axvline(center, color="0.7", lw=0.8, zorder=0)
     label = name + (str(list(index)) if index else "")
     ax.set(xscale="log", xlabel=label, ylabel="log evidence (nats)")
@@ -93,6 +95,11 @@ def plot_evidence_profile(
     other.yaxis.set_major_locator(MaxNLocator(integer=True))
     other.set_ylabel("support vectors (dotted)")
     return ax
+
+
+def _label(curve: tuple[Approximation, ...]) -> str:
+    """Return the approximations of a curve in words."""
+    return ", ".join(dict.fromkeys(map(str, curve)))
 
 
 def _moved(fit: EvidenceFit, name: str, index: tuple[int, ...], value: float) -> dict[str, Any]:

@@ -12,8 +12,8 @@ from pymc.model.core import Model
 
 from pymc_bsvm._validation import Interval, as_parameter
 from pymc_bsvm.evidence.predictive import RegressionPredictive
-from pymc_bsvm.gp.data import as_inputs
-from pymc_bsvm.gp.process import LaplaceProcess
+from pymc_bsvm.gp.data import as_numbers
+from pymc_bsvm.gp.process import MarginalProcess
 from pymc_bsvm.losses import SILF
 from pymc_bsvm.reporting.training import Training, axes_or_new, check_column
 
@@ -21,7 +21,7 @@ __all__ = ["plot_regression_band"]
 
 
 def plot_regression_band(
-    gp: LaplaceProcess,
+    gp: MarginalProcess,
     point: Mapping[str, Any],
     Xnew: ArrayLike | None = None,
     *,
@@ -34,7 +34,7 @@ def plot_regression_band(
 
     Parameters
     ----------
-    gp : LaplaceProcess
+    gp : MarginalProcess
         A process with a regression loss and its data.
     point : mapping
         Values of the free variables, such as ``fit.point``.
@@ -61,7 +61,7 @@ def plot_regression_band(
         grid = np.repeat(np.median(training.X, axis=0)[None], 200, axis=0)
         grid[:, column] = np.linspace(*_range(training.X[:, column]), 200)
     else:
-        grid = np.asarray(as_inputs("Xnew", Xnew).eval(), dtype=float)
+        grid = as_numbers("Xnew", Xnew, training.X.shape[1])
     order = np.argsort(grid[:, column])
     grid = grid[order]
     predictive = gp.predictive(grid, point, model=model)

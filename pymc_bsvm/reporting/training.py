@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from pymc.model.core import Model
 
 from pymc_bsvm.gp.data import known_value
-from pymc_bsvm.gp.process import LaplaceProcess
+from pymc_bsvm.gp.process import MarginalProcess
 from pymc_bsvm.losses import Loss
 from pymc_bsvm.losses.base import Array
 
@@ -33,7 +33,7 @@ class Training:
     loss: Loss
 
     @classmethod
-    def of(cls, gp: LaplaceProcess, point: Mapping[str, Any], model: Model | None) -> Training:
+    def of(cls, gp: MarginalProcess, point: Mapping[str, Any], model: Model | None) -> Training:
         """Read the training data off a process."""
         X = known_value(gp.X)
         if X is None:
@@ -42,8 +42,8 @@ class Training:
                 "Pass arrays or pm.Data to marginal_likelihood for plots."
             )
         evidence = gp.evidence(point, model=model)
-        solution, posterior = evidence.solution, evidence.posterior
-        return cls(X, posterior.y, solution.free, solution.bound, posterior.loss)
+        solution, problem = evidence.solution, evidence.problem
+        return cls(X, problem.y, solution.free, solution.bound, problem.loss)
 
 
 def axes_or_new(ax: Axes | None) -> Axes:

@@ -32,8 +32,9 @@ def fits(quick):
 
 def test_table(fits):
     table = compare_evidence(fits)
-    columns = ["log_evidence", "difference", "weight", "n_support", "n_free", "gap", "warning"]
-    assert list(table) == columns
+    columns = ["log_evidence", "difference", "weight", "n_support", "n_free", "gap"]
+    assert list(table) == [*columns, "approximation", "warning"]
+    assert list(table["approximation"][["silf", "gaussian"]]) == ["laplace (smooth)", "laplace"]
     values = {name: fit.log_evidence for name, fit in fits.items()}
     assert list(table.index) == sorted(values, key=values.get, reverse=True)
     assert table.index[0] == "silf"
@@ -63,9 +64,13 @@ def test_different_curvatures_are_warned_of(fits):
     exact = fit_evidence(two_parameters("exact").model, progressbar=False)
     table = compare_evidence({"smooth": fits["silf"], "exact": exact})
     for name in ("smooth", "exact"):
-        assert "The curvatures differ between the models." in table["warning"][name]
+        assert (
+            "The approximations differ: laplace, laplace (exact), laplace (smooth)."
+            in table["warning"][name]
+        )
     unfinished = compare_evidence({"exact": exact, "smooth": fits["unfinished"]})
-    assert unfinished["warning"]["smooth"].startswith(f"{Ending.MAX_ITER.value} The curvatures")
+    start = f"{Ending.MAX_ITER.value} The approximations"
+    assert unfinished["warning"]["smooth"].startswith(start)
 
 
 def test_one_model(fits):

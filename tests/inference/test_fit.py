@@ -157,7 +157,7 @@ def test_two_laplace_variables(data, refuses):
     assert fit.evidences["y"].log_evidence == pytest.approx(y, rel=1e-9)
     assert fit.evidences["label"].log_evidence == pytest.approx(label, rel=1e-9)
     assert fit.log_evidence == pytest.approx(y + label, rel=1e-9)
-    with refuses(ValueError, "2 Laplace variables", "y, label"):
+    with refuses(ValueError, "2 variables with an evidence", "y, label"):
         _ = fit.evidence
     tree = fit.to_datatree()
     assert tree["sample_stats"]["n_support_label"].item() == np.sum(

@@ -293,7 +293,7 @@ def test_several_laplace_variables(small):
         other.marginal_likelihood("second", small.X, small.labels)
     latent = latent_model(model)
     assert {rv.name for rv in latent.free_RVs} == {"ls", "f_first_rotated_", "f_second_rotated_"}
-    with pytest.raises(ValueError, match=r"2 Laplace variables.*Leave new out"):
+    with pytest.raises(ValueError, match=r"2 variables with an evidence.*Leave new out"):
         latent_model(model, new={"y_new": small.new})
 
 
@@ -315,7 +315,7 @@ def test_a_loss_of_ones_own(small):
 def test_errors(small):
     with pm.Model() as plain:
         pm.Normal("y", 0.0, 1.0, observed=small.y)
-    with pytest.raises(ValueError, match=r"none is a Laplace evidence\. Add one"):
+    with pytest.raises(ValueError, match=r"none is an approximate evidence\. Add one"):
         latent_model(plain)
     model, gp = cases.regression(small.X, small.y)
     with pytest.raises(ValueError, match="jitter must be at least 0, but it is -1"):
@@ -324,7 +324,7 @@ def test_errors(small):
         latent_model(model, new={"y_new": small.new[:, 0]})
     with model:
         gp.conditional("f_new", small.new)
-    with pytest.raises(ValueError, match=r"'f_new' depends on the Laplace approximation.*\. Build"):
+    with pytest.raises(ValueError, match=r"'f_new' depends on an approximate posterior.*\. Build"):
         latent_model(model)
     with pytest.raises(NotImplementedError, match="no likelihood for the loss SoftMarginL1"):
         likelihood(losses.SoftMarginL1(1.0), small.y)

@@ -98,12 +98,12 @@ def test_a_warm_start_changes_nothing(objective):
     cold = []
     for x in path:
         objective.forget()
-        assert not np.any(objective._duals[0])
+        assert not np.any(objective._starts[0])
         cold.append(objective(x))
     objective.forget()
     for x, (value, gradient) in zip(path, cold, strict=True):
         warm = objective(x)
-        assert np.any(objective._duals[0])
+        assert np.any(objective._starts[0])
         assert warm[0] == pytest.approx(value, abs=1e-9)
         np.testing.assert_allclose(warm[1], gradient, rtol=1e-6, atol=1e-7)
 
@@ -184,5 +184,5 @@ def test_models_that_have_no_objective(data, refuses):
         Objective(fixed, include_prior=True)
     with pm.Model() as other:
         pm.Normal("z", pm.Normal("mu"), observed=[1.0, 2.0])
-    with refuses(ValueError, "'z'", "none is a Laplace evidence"):
+    with refuses(ValueError, "'z'", "none is an approximate evidence"):
         marginals_of(other)

@@ -245,7 +245,7 @@ def test_datatree_of_the_mode(mode_only, data):
     assert attrs["inference_library_version"] == bsvm.__version__
     assert attrs["inference_method"] == "evidence"
     assert attrs["include_prior"] == 1
-    assert attrs["curvature"] == "smooth"
+    assert attrs["approximation"] == "laplace (smooth)"
 
 
 def test_datatree_of_draws(narrow):

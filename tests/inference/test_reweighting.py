@@ -175,10 +175,11 @@ def test_reweighting_adds_up_over_all_variables(data):
 
 
 def test_errors_of_independent_estimates_add_in_squares(data, monkeypatch):
-    def estimate(evidence, **settings):
+    def estimate(problem, **settings):
+        evidence = bsvm.laplace_evidence(problem.K, problem.y, problem.loss, m=problem.m)
         return SimpleNamespace(log_evidence=evidence.log_evidence + 1.5, standard_error=0.3)
 
-    monkeypatch.setattr(reweighting, "anneal_laplace", estimate)
+    monkeypatch.setattr(reweighting, "anneal_problem", estimate)
     got = reweight(tree(unused=np.zeros((1, 2))), two_variables(data), progressbar=False)
     np.testing.assert_allclose(got.log_ratios, 3.0, rtol=1e-12)
     np.testing.assert_allclose(got.errors, 0.3 * np.sqrt(2.0), rtol=1e-12)

@@ -46,9 +46,9 @@ def test_lines_are_the_evidence_at_moved_points(
     points = [moved(fit, name, index, value) for value in values]
     found = [process.gp.evidence(point, model=process.model) for point in points]
     lines = labelled(ax.lines)
-    for line in (lines["smooth evidence"], lines["exact evidence"]):
+    for line in (lines["laplace (smooth)"], lines["laplace (exact)"]):
         np.testing.assert_allclose(line.get_xdata(), values, rtol=1e-12)
-    smooth, exact = (lines[f"{k} evidence"].get_ydata() for k in ("smooth", "exact"))
+    smooth, exact = (lines[f"laplace ({k})"].get_ydata() for k in ("smooth", "exact"))
     np.testing.assert_allclose(smooth, [e.log_evidence for e in found], rtol=1e-9)
     np.testing.assert_allclose(smooth, [in_numpy(p, "smooth") for p in points], rtol=1e-6)
     np.testing.assert_allclose(exact, [in_numpy(p, "exact") for p in points], rtol=1e-6)
@@ -62,7 +62,7 @@ def test_lines_are_the_evidence_at_moved_points(
 
 def test_the_profile_passes_through_the_fit(fit: EvidenceFit) -> None:
     ax = plot_evidence_profile(fit, "C", points=7)
-    smooth = labelled(ax.lines)["smooth evidence"]
+    smooth = labelled(ax.lines)["laplace (smooth)"]
     assert smooth.get_xdata()[3] == pytest.approx(float(fit.point["C"]), rel=1e-12)
     assert smooth.get_ydata()[3] == pytest.approx(fit.log_evidence, abs=1e-6)
     assert twin(ax).lines[0].get_ydata()[3] == fit.solution.support.sum()
@@ -77,24 +77,24 @@ def test_axes_and_legend_are_labelled(fit: EvidenceFit) -> None:
     assert twin(ax).get_ylabel() == "support vectors (dotted)"
     assert twin(ax).lines[0].get_linestyle() == ":"
     legend = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert legend == ["exact evidence", "smooth evidence"]
+    assert legend == ["laplace (exact)", "laplace (smooth)"]
     assert {k: to_rgba(v.get_color()) for k, v in labelled(ax.lines).items()} == {
-        "exact evidence": to_rgba("C1"),
-        "smooth evidence": to_rgba("C0"),
+        "laplace (exact)": to_rgba("C1"),
+        "laplace (smooth)": to_rgba("C0"),
     }
     assert plot_evidence_profile(fit, "C", points=3).get_xlabel() == "C"
 
 
 def test_the_exact_evidence_can_be_left_out(fit: EvidenceFit) -> None:
     ax = plot_evidence_profile(fit, "C", points=5, exact=False)
-    assert list(labelled(ax.lines)) == ["smooth evidence"]
+    assert list(labelled(ax.lines)) == ["laplace (smooth)"]
     counts = twin(ax).lines[0].get_ydata()
     both = twin(plot_evidence_profile(fit, "C", points=5)).lines[0].get_ydata()
     np.testing.assert_array_equal(counts, both)
 
 
 def test_by_default_there_are_61_points_over_two_units_of_the_logarithm(fit: EvidenceFit) -> None:
-    x = labelled(plot_evidence_profile(fit, "C", exact=False).lines)["smooth evidence"].get_xdata()
+    x = labelled(plot_evidence_profile(fit, "C", exact=False).lines)["laplace (smooth)"].get_xdata()
     expected = np.log(float(fit.point["C"])) + np.linspace(-1.0, 1.0, 61)
     np.testing.assert_allclose(np.log(x), expected, atol=1e-12)
 
@@ -116,7 +116,7 @@ def test_several_variables_are_added_up(fit: EvidenceFit) -> None:
             expected[k] += found.log_evidence
             counts[k] += found.solution.support.sum()
     np.testing.assert_allclose(
-        labelled(ax.lines)["smooth evidence"].get_ydata(), expected, rtol=1e-6
+        labelled(ax.lines)["laplace (smooth)"].get_ydata(), expected, rtol=1e-6
     )
     np.testing.assert_array_equal(twin(ax).lines[0].get_ydata(), counts)
 

@@ -1,0 +1,163 @@
+"""A Gaussian process model at a point of its hyperparameters, conditioned on its data."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from pymc_bsvm._validation import Interval, as_parameter
+from pymc_bsvm.evidence.approximation import Evidence
+from pymc_bsvm.evidence.predictive import ClassPredictive, RegressionPredictive, predictive
+from pymc_bsvm.gp.data import as_numbers
+from pymc_bsvm.gp.support_vectors import SupportVectors
+from pymc_bsvm.losses import RegressionLoss
+from pymc_bsvm.losses.base import Array, Parameter
+
+if TYPE_CHECKING:
+    from pymc_bsvm.gp.evaluator import Evaluator
+
+__all__ = ["Conditioned"]
+
+_NONNEGATIVE = Interval(low=0.0, includes_low=True)
+
+
+@dataclass(frozen=True, eq=False)
+class Conditioned:
+    """A model at a point, as ``gp.at(point)`` returns it: nothing here is solved twice."""
+
+    X: Array = field(repr=False)
+    """Training inputs, of shape (n, d)."""
+    evidence: Evidence
+    """The evidence in its terms, with the posterior and what certifies it."""
+    of_loss: list[Array] = field(repr=False)
+    """What the loss depends on, in the order of `RowLoss.parameters`."""
+    parameters: list[Array] = field(repr=False)
+    """What the prior depends on, in the order of `Prior.parameters`."""
+    _evaluator: Evaluator = field(repr=False)
+
+    @property
+    def mean(self) -> Array:
+        """Mean of the latent values at the training inputs, of shape (n,)."""
+        return self.evidence.posterior.mean
+
+    @cached_property
+    def covariance(self) -> Array:
+        """Covariance of the latent values at the training inputs, of shape (n, n)."""
+        posterior = self.evidence.posterior
+        return posterior.predict_covariance(posterior.K, posterior.K)
+
+    @property
+    def log_predictive(self) -> Array:
+        """Log density of each observation given all the others, of shape (n,), in nats."""
+        return self.evidence.log_predictive
+
+    @cached_property
+    def support_vectors(self) -> SupportVectors:
+        """The support vectors of the MAP estimate."""
+        return SupportVectors.of(self.evidence)
+
+    def moments(self, Xnew: Any) -> tuple[Array, Array]:
+        """Return means and variances of the latent values at new inputs, each of shape (n_new,)."""
+        return self._evaluator.moments(self, self.rows(Xnew))
+
+    def predict(
+        self, Xnew: Any, diag: bool = False, pred_noise: bool = False, jitter: float = 0.0
+    ) -> tuple[Array, Array]:
+        """Return mean and covariance of the latent values at new inputs.
+
+        Parameters
+        ----------
+        Xnew : array_like of shape (n_new, d)
+            New inputs. With ``diag=True`` any number: they are treated in blocks.
+        diag : bool, default False
+            Return variances instead of the covariance matrix.
+        pred_noise : bool, default False
+            Add the mean and the variance of the noise; regression only. A parameter that varies by
+            row must be a function of the inputs, so that it is known at the new rows.
+        jitter : float, default 0
+            Added to the diagonal of the covariance matrix that is returned.
+
+        Returns
+        -------
+        mean : ndarray of shape (n_new,)
+            Means, (4.46) and (5.41) of [Chu03]_.
+        covariance : ndarray of shape (n_new, n_new) or (n_new,)
+            Covariance matrix, or variances.
+        """
+        jitter = as_parameter("jitter", jitter, _NONNEGATIVE)
+        new = self.rows(Xnew)
+        shift: Parameter = 0.0
+        noise: Parameter = 0.0
+        if pred_noise:
+            loss = self._evaluator.loss(self.of_loss, new)
+            if not isinstance(loss, RegressionLoss):
+                raise ValueError(
+                    f"Labels have no noise variance, but pred_noise is {pred_noise!r}. "
+                    "Use predict_proba for the probabilities of the labels."
+                )
+            shift, noise = loss.mean(), loss.variance()
+        if diag:
+            mean, variance = self._evaluator.moments(self, new)
+            return mean + shift, variance + noise
+        mean, covariance = self._evaluator.joint_moments(self, new)
+        return mean + shift, covariance + (noise + jitter) * np.eye(mean.size)
+
+    def predictive(self, Xnew: Any) -> RegressionPredictive | ClassPredictive:
+        """Return the exact distribution of new targets given the Gaussian of the latent values.
+
+        Parameters
+        ----------
+        Xnew : array_like of shape (n_new, d)
+            New inputs.
+
+        Returns
+        -------
+        RegressionPredictive or ClassPredictive
+            Densities, distribution functions, quantiles and draws; or probabilities of labels.
+        """
+        new = self.rows(Xnew)
+        loss = self._evaluator.loss(self.of_loss, new)
+        return predictive(loss, *self._evaluator.moments(self, new))
+
+    def predict_proba(self, Xnew: Any) -> Array:
+        """Return the probability of label 1 at new inputs, (5.42) of [Chu03]_.
+
+        Parameters
+        ----------
+        Xnew : array_like of shape (n_new, d)
+            New inputs.
+
+        Returns
+        -------
+        ndarray of shape (n_new,)
+            Probabilities.
+        """
+        distribution = self.predictive(Xnew)
+        if not isinstance(distribution, ClassPredictive):
+            raise ValueError(
+                f"{self._evaluator.specification.label} has no classes: its loss is for "
+                "regression. Use predictive for the distribution of new targets."
+            )
+        return distribution.probability(1)
+
+    def rows(self, Xnew: Any) -> Array:
+        """Return new inputs as a matrix of numbers with as many columns as the training inputs."""
+        return as_numbers("Xnew", Xnew, self.X.shape[1])
+
+    def prior_of(self, Xnew: Any) -> tuple[Array, Array, Array]:
+        """Return the prior mean of new rows, their covariance with all training rows, and variance.
+
+        Parameters
+        ----------
+        Xnew : array_like of shape (n_new, d)
+            New inputs.
+
+        Returns
+        -------
+        tuple of ndarray
+            Of the shapes (n_new,), (n, n_new) and (n_new,).
+        """
+        return tuple(self._evaluator.new_rows(self.X, self.rows(Xnew), *self.parameters))

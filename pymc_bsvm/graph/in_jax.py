@@ -1,0 +1,19 @@
+"""What JAX is told of approximations that it cannot compile."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pytensor.link.jax.dispatch.basic import jax_funcify
+
+from pymc_bsvm.graph.integrate import Integrate
+
+__all__: list[str] = []
+
+
+@jax_funcify.register(Integrate)
+def _refuse(op: Integrate, **_: Any) -> Any:
+    raise NotImplementedError(
+        f"The approximation {str(op.approximation)!r} has no form in JAX. Sample with PyMC's own "
+        "sampler or nutpie, or use approximation='laplace'."
+    )
