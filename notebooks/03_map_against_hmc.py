@@ -176,7 +176,7 @@ assert az.summary(latent, var_names=list(fit.point))["r_hat"].astype(float).max(
 assert (table.xs("2 evidence", level="route")["shift"].abs() < 1.5).all()
 assert scores["rmse"].max() < 1.05 * scores["rmse"].min()
 assert (scores["coverage_90"] > 0.82).all()
-assert abs(fit_verdict.laplace_error) < 5
+assert abs(fit_verdict.error) < 5
 assert fit_verdict.latent.largest < 1.0
 assert exact.reliable
 print("all checks passed")
