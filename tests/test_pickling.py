@@ -23,7 +23,7 @@ from pytensor.graph.basic import Variable, equal_computations
 from pytensor.graph.traversal import ancestors, graph_inputs
 
 import pymc_bsvm as bsvm
-from pymc_bsvm import estimators, gp, inference, losses, ops, solvers
+from pymc_bsvm import estimators, gp, inference, losses, ops, search, solvers
 from pymc_bsvm.estimators import kernels
 
 # The first three refer to a model, the others are closures: only cloudpickle takes them.
@@ -168,6 +168,7 @@ def plain_examples() -> tuple[object, ...]:
         *(kernels.Periodic(), kernels.Polynomial(), kernels.Precomputed()),
         *(kernels.BSpline(), kernels.Dirichlet(), kernels.Frozen(product)),
         *rbf.hyperparameters(1),
+        *(search.Start("here", np.zeros(1)), search.Ascents([], interrupted=False)),
         estimators.BayesianSVR(tol=1.0).fit(X, y),
         estimators.BayesianSVC(tol=1.0).fit(X, y > 0.3),
         estimators.BayesianSVRCommittee(expert_size=10, tol=1.0, random_state=0).fit(X, y),

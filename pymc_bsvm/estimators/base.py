@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numbers
-import re
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -19,14 +18,14 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from pymc_bsvm._validation import Interval, as_parameter, positive
 from pymc_bsvm.estimators.kernels import Kernel, Precomputed, kernel_of
 from pymc_bsvm.estimators.likelihood import Likelihood
-from pymc_bsvm.estimators.machine import Machine, Objective, Specification
+from pymc_bsvm.estimators.machine import Blueprint, Machine, MachineEvidence
 from pymc_bsvm.estimators.sampling import sample
 from pymc_bsvm.estimators.scale import Scale
 from pymc_bsvm.estimators.search import search
 from pymc_bsvm.estimators.trained import Trained
 from pymc_bsvm.evidence.approximation import Approximation, approximation_of
-from pymc_bsvm.evidence.restart import Ending, Restart
 from pymc_bsvm.losses.base import Array
+from pymc_bsvm.search import Ending, Report, Restart
 
 __all__ = ["BayesianMachine", "progress", "warn_of"]
 
@@ -43,7 +42,6 @@ REMEDIES = {
         "Raise restarts, and take the best of several starts."
     ),
 }
-_NAME = re.compile(r"(\w+?)(?:\[(\d+)\])?(_\d+)?")  # a hyperparameter, of a column, of a term
 _NOT_NEGATIVE = Interval(0.0, includes_low=True)
 
 
@@ -168,33 +166,33 @@ class BayesianMachine(BaseEstimator):
         """Find the hyperparameters of one machine."""
         approximation = approximation_of(self.approximation)
         approximation.check(likelihood.loss([h.start for h in likelihood.free]))
-        specification = Specification(
+        blueprint = Blueprint(
             self._kernel, likelihood, float(self.offset), X.shape[1], approximation
         )
-        objective = Objective(specification, X, y, weight)
+        objective = MachineEvidence(blueprint, X, y, weight)
         with progress(self.progressbar) as report:
-            runs = search(
+            found = search(
                 objective,
                 int(self.restarts),
                 rng,
                 gain=float(self.tol),
                 maxiter=int(self.max_iter),
                 n_jobs=n_jobs,
-                callback=report,
+                report=report,
             )
-        best = runs[0]
+        best = found.best
         if not np.isfinite(best.objective):
             raise ValueError(
-                f"The evidence is not finite at any of the {len(runs)} starts. "
+                f"The evidence is not finite at any of the {len(found.runs)} starts. "
                 "Check the scale of the inputs and the kernel."
             )
-        warn_of(runs)
+        warn_of(best, found.interrupted)
         machine = Machine.at(objective, np.exp(best.end))
         draws: list[Machine] = []
         tree = None
         if self.full_bayes:
             draws, tree = sample(objective, machine, rng, self.sampler, self.progressbar)
-        return Trained(objective, machine, runs, draws, tree)
+        return Trained(objective, machine, found, draws, tree)
 
     def _generator(self) -> np.random.Generator:
         """Return a generator seeded as scikit-learn does."""
@@ -228,26 +226,21 @@ class BayesianMachine(BaseEstimator):
         """
         spread = self._scale.spread
         result: dict[str, Any] = {}
-        for h, value in zip(machine.specification.hyperparameters, machine.values, strict=True):
-            parts = _NAME.fullmatch(h.name)
-            assert parts is not None
-            stem, column, number = parts.groups()
-            key = stem + (number or "")
+        for h, value in zip(machine.blueprint.hyperparameters, machine.values, strict=True):
             of_inputs, of_targets = h.unit
             value = float(value) * unit**of_targets
-            if column is not None:
-                k = int(column)
-                vector = result.setdefault(key, np.zeros(spread.size))
-                vector[k] = value * spread[k] ** of_inputs
+            if h.column is not None:
+                vector = result.setdefault(h.variable, np.zeros(spread.size))
+                vector[h.column] = value * spread[h.column] ** of_inputs
             else:
-                result[key] = value * spread**of_inputs if of_inputs else value
+                result[h.variable] = value * spread**of_inputs if of_inputs else value
         return result
 
 
-def warn_of(runs: list[Restart]) -> None:
+def warn_of(best: Restart, interrupted: bool) -> None:
     """Warn if the search was interrupted, or if its best run did not converge."""
-    endings = {run.ending for run in runs} & {Ending.INTERRUPTED} or {runs[0].ending}
-    for ending in endings & set(REMEDIES):
+    ending = Ending.INTERRUPTED if interrupted else best.ending
+    if ending in REMEDIES:
         warnings.warn(REMEDIES[ending], ConvergenceWarning, stacklevel=4)
 
 
@@ -259,10 +252,10 @@ class progress:
             SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), disable=not show
         )
 
-    def __enter__(self) -> Callable[[float], object]:
+    def __enter__(self) -> Report:
         self._bar.start()
         task = self._bar.add_task("Evidence")
-        return lambda value: self._bar.update(task, description=f"Evidence, best {value:.3f}")
+        return lambda _, best: self._bar.update(task, description=f"Evidence, best {best:.3f}")
 
     def __exit__(self, *_: object) -> None:
         self._bar.stop()

@@ -199,7 +199,7 @@ class BayesianSVC(ClassifierMixin, BayesianMachine):
         self.log_evidence_ = _one_or_all([machine.log_evidence for machine in machines])
         self.restarts_ = _one_or_all([table_of(each) for each in trained])
         self.gap_ = max(machine.gap for machine in machines)
-        self.n_iter_ = max(each.runs[0].evaluations for each in trained)
+        self.n_iter_ = max(each.found.best.evaluations for each in trained)
         self.converged_ = all(each.converged for each in trained)
         self._relevance(machines, rows)
         return self

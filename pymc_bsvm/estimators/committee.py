@@ -12,13 +12,13 @@ from sklearn.utils.validation import validate_data
 from pymc_bsvm.estimators.base import BayesianMachine, progress, warn_of
 from pymc_bsvm.estimators.experts import Part, SumOfEvidences, calibration, combine, partition
 from pymc_bsvm.estimators.likelihood import betas_of, noise_in, silf_likelihood
-from pymc_bsvm.estimators.machine import Specification
+from pymc_bsvm.estimators.machine import Blueprint
 from pymc_bsvm.estimators.predictions import RegressionPredictions
 from pymc_bsvm.estimators.scale import Scale
 from pymc_bsvm.estimators.search import search
 from pymc_bsvm.evidence.predictive import RegressionPredictive
-from pymc_bsvm.evidence.restart import Ending, ascend
 from pymc_bsvm.losses.base import Array
+from pymc_bsvm.search import Ending, ascend
 
 __all__ = ["BayesianSVRCommittee"]
 
@@ -154,11 +154,11 @@ class BayesianSVRCommittee(RegressionPredictions, BayesianMachine):
         self.parts_ = [kept[place] for place in places]
         self.n_experts_ = len(places)
         self.beta_ = betas_of(self.beta, max(place.size for place in places))[0]
-        specification = Specification(
+        blueprint = Blueprint(
             self._kernel, silf_likelihood(self.beta_), float(self.offset), rows.shape[1]
         )
         parts = [Part(rows[p], z[p], None if weight is None else weight[p]) for p in places]
-        together = SumOfEvidences(specification, parts, self.n_jobs)
+        together = SumOfEvidences(blueprint, parts, self.n_jobs)
         run = self._search(together, rng)
         values = np.exp(run.end)
         self._experts = together.machines(values)
@@ -220,17 +220,16 @@ class BayesianSVRCommittee(RegressionPredictions, BayesianMachine):
         """Maximise the evidence of one expert, then the sum of all."""
         settings = {"gain": float(self.tol), "maxiter": int(self.max_iter)}
         with progress(self.progressbar) as report:
-            one = together.parts[0].objective(together.specification)
-            runs = search(one, int(self.restarts), rng, n_jobs=None, callback=report, **settings)  # type: ignore[arg-type]
-            best = runs[0]
-            interrupted = any(run.ending is Ending.INTERRUPTED for run in runs)
-            if len(together.parts) > 1 and not interrupted:
+            one = together.parts[0].objective(together.blueprint)
+            found = search(one, int(self.restarts), rng, n_jobs=None, report=report, **settings)  # type: ignore[arg-type]
+            best = found.best
+            if len(together.parts) > 1 and not found.interrupted:
                 best = ascend(
                     together,
                     best.end,
                     "committee",
-                    bounds=together.specification.bounds,
-                    callback=report,
+                    bounds=together.blueprint.bounds,
+                    callback=lambda value: report(0, value),
                     **settings,  # type: ignore[arg-type]
                 )
         if not np.isfinite(best.objective):
@@ -238,8 +237,8 @@ class BayesianSVRCommittee(RegressionPredictions, BayesianMachine):
                 "The evidence is not finite at the start of the committee. "
                 "Check the scale of the inputs and the kernel."
             )
-        self.converged_ = best.ending is Ending.CONVERGED and not interrupted
-        warn_of([best, *runs] if interrupted else [best])
+        self.converged_ = best.ending is Ending.CONVERGED and not found.interrupted
+        warn_of(best, found.interrupted)
         return best
 
     def _predictive(self, rows: Array) -> RegressionPredictive:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from sklearn.cluster import MiniBatchKMeans
 
-from pymc_bsvm.estimators.machine import Machine, Objective, Specification
+from pymc_bsvm.estimators.machine import Blueprint, Machine, MachineEvidence
 from pymc_bsvm.evidence.predictive import RegressionPredictive
 from pymc_bsvm.losses.base import Array, RegressionLoss
 
@@ -33,9 +33,9 @@ class Part:
     y: Array
     sample_weight: Array | None
 
-    def objective(self, specification: Specification) -> Objective:
+    def objective(self, blueprint: Blueprint) -> MachineEvidence:
         """Return the evidence of these rows."""
-        return Objective(specification, self.X, self.y, self.sample_weight)
+        return MachineEvidence(blueprint, self.X, self.y, self.sample_weight)
 
 
 def partition(X: Array, size: int, how: str, rng: np.random.Generator) -> list[NDArray[np.intp]]:
@@ -75,10 +75,8 @@ class SumOfEvidences:
     anywhere and again if a worker is lost.
     """
 
-    def __init__(
-        self, specification: Specification, parts: Sequence[Part], n_jobs: int | None
-    ) -> None:
-        self.specification, self.parts, self.n_jobs = specification, parts, n_jobs
+    def __init__(self, blueprint: Blueprint, parts: Sequence[Part], n_jobs: int | None) -> None:
+        self.blueprint, self.parts, self.n_jobs = blueprint, parts, n_jobs
         self.evaluations, self.log_evidence = 0, -np.inf
 
     def forget(self) -> None:
@@ -97,16 +95,16 @@ class SumOfEvidences:
         return list(self._map(_machine, values))
 
     def _map(self, function: Callable[..., Any], x: Array) -> list[Any]:
-        tasks = (delayed(function)(self.specification, part, x) for part in self.parts)
+        tasks = (delayed(function)(self.blueprint, part, x) for part in self.parts)
         return list(Parallel(n_jobs=self.n_jobs)(tasks))
 
 
-def _evaluate(specification: Specification, part: Part, x: Array) -> tuple[float, Array]:
-    return part.objective(specification)(x)
+def _evaluate(blueprint: Blueprint, part: Part, x: Array) -> tuple[float, Array]:
+    return part.objective(blueprint)(x)
 
 
-def _machine(specification: Specification, part: Part, values: Array) -> Machine:
-    return Machine.at(part.objective(specification), values)
+def _machine(blueprint: Blueprint, part: Part, values: Array) -> Machine:
+    return Machine.at(part.objective(blueprint), values)
 
 
 def combine(
@@ -135,7 +133,7 @@ def combine(
         mean, variance = experts[0].moments(X)
         return mean, scale * variance
     first = experts[0]
-    prior = first.specification.diagonal_of_new(first.values, first.X, X)
+    prior = first.blueprint.diagonal_of_new(first.values, first.X, X)
     weighted, precision, total = np.zeros(len(X)), np.zeros(len(X)), np.zeros(len(X))
     for expert in experts:
         mean, variance = expert.moments(X)

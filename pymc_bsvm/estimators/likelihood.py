@@ -11,8 +11,8 @@ import numpy as np
 
 from pymc_bsvm import losses
 from pymc_bsvm._validation import Interval, as_parameter, positive
-from pymc_bsvm.estimators.kernels import Hyperparameter
 from pymc_bsvm.losses.base import Array, Loss, Parameter, RegressionLoss
+from pymc_bsvm.search import Hyperparameter
 
 __all__ = [
     "Likelihood",
@@ -56,7 +56,7 @@ class Likelihood:
 
     def loss(self, values: Any) -> Loss:
         """Return the loss at values of the free fields; they may be model variables."""
-        chosen = {h.name: value for h, value in zip(self.free, values, strict=True)}
+        chosen = {h.stem: value for h, value in zip(self.free, values, strict=True)}
         return self.loss_type(**chosen, **self.fixed)
 
     def slopes(self, values: Array, of_fields: Sequence[Parameter]) -> Array:
@@ -64,7 +64,7 @@ class Likelihood:
         order = list(self.loss_type.domains)
         return np.array(
             [
-                of_fields[order.index(h.name)] * value
+                of_fields[order.index(h.stem)] * value
                 for h, value in zip(self.free, values, strict=True)
             ]
         )

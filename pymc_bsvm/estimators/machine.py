@@ -2,30 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_bsvm.estimators.kernels import Hyperparameter, Kernel
+from pymc_bsvm.estimators.kernels import Kernel
 from pymc_bsvm.estimators.likelihood import Likelihood
 from pymc_bsvm.evidence.approximation import Approximation, Evidence
 from pymc_bsvm.evidence.laplace import Laplace
 from pymc_bsvm.evidence.sparse_posterior import SparsePosterior
 from pymc_bsvm.losses import Loss
 from pymc_bsvm.losses.base import Array
+from pymc_bsvm.search import Hyperparameter
 from pymc_bsvm.solvers import DualSolveError
 
-__all__ = ["Machine", "Objective", "Specification"]
+__all__ = ["Blueprint", "Machine", "MachineEvidence"]
 
 _DEFAULT = Laplace()
 _BLOCK = 4096  # new rows at a time, so that the memory of predictions does not grow with them
 
 
 @dataclass(frozen=True)
-class Specification:
+class Blueprint:
     """A kernel, an offset and a likelihood: a model up to its hyperparameters.
 
     The covariance is that of (4.3) and (5.13) of [Chu03]_, ``k(x, z) + offset``.
@@ -71,7 +73,7 @@ class Specification:
         return self.kernel.diagonal_of_new(self.split(values)[1], X, Z) + self.offset
 
 
-class Objective:
+class MachineEvidence:
     """The log evidence and its gradient in the logarithms of the hyperparameters.
 
     Each evaluation starts from where the one before ended. Where the approximation fails the value
@@ -79,22 +81,22 @@ class Objective:
     """
 
     def __init__(
-        self, specification: Specification, X: Array, y: Array, sample_weight: Array | None
+        self, blueprint: Blueprint, X: Array, y: Array, sample_weight: Array | None
     ) -> None:
-        self.specification = specification
+        self.blueprint = blueprint
         self.X, self.y, self.sample_weight = X, y, sample_weight
         self.evaluations = 0
         self.log_evidence = -np.inf
         self._start: Array | None = None
-        self._searched = specification.approximation.for_search(specification.likelihood.loss_type)
+        self._searched = blueprint.approximation.for_search(blueprint.likelihood.loss_type)
 
     def forget(self) -> None:
         """Start the next evaluation from nothing."""
         self._start = None
 
-    def copy(self) -> Objective:
-        """Return the same function without a memory, for another thread."""
-        return Objective(self.specification, self.X, self.y, self.sample_weight)
+    def recipe(self) -> Callable[[], MachineEvidence]:
+        """Return a function that makes the same function without a memory."""
+        return partial(MachineEvidence, self.blueprint, self.X, self.y, self.sample_weight)
 
     def evidence(
         self,
@@ -104,11 +106,11 @@ class Objective:
         K: Array | None = None,
     ) -> Evidence:
         """Return the evidence at these hyperparameters, by this approximation or another."""
-        approximation = approximation or self.specification.approximation
+        approximation = approximation or self.blueprint.approximation
         return approximation.evidence(
-            self.specification.matrix(values, self.X) if K is None else K,
+            self.blueprint.matrix(values, self.X) if K is None else K,
             self.y,
-            self.specification.loss(values),
+            self.blueprint.loss(values),
             sample_weight=self.sample_weight,
             start=start,
             check_input=False,
@@ -118,7 +120,7 @@ class Objective:
         """Return the value and the gradient at logarithms of the hyperparameters."""
         values = np.exp(x)
         self.evaluations += 1
-        K = self.specification.matrix(values, self.X)  # what a kernel refuses is not hidden
+        K = self.blueprint.matrix(values, self.X)  # what a kernel refuses is not hidden
         try:
             evidence = self.evidence(values, self._start, self._searched, K)
         except (DualSolveError, ValueError):
@@ -126,11 +128,11 @@ class Objective:
             return -np.inf, np.zeros_like(x)
         self._start = evidence.start
         gradient = evidence.gradient
-        of_loss, of_kernel = self.specification.split(values)
-        kernel, of_K = self.specification.kernel, np.asarray(gradient.K)
+        of_loss, of_kernel = self.blueprint.split(values)
+        kernel, of_K = self.blueprint.kernel, np.asarray(gradient.K)
         slope = np.concatenate(
             [
-                self.specification.likelihood.slopes(of_loss, gradient.parameters),
+                self.blueprint.likelihood.slopes(of_loss, gradient.parameters),
                 kernel.slopes(of_kernel, kernel.take(self.X, gradient.rows), of_K),
             ]
         )
@@ -144,7 +146,7 @@ class Objective:
 class Machine:
     """A model with its hyperparameters, its support vectors and what predictions need."""
 
-    specification: Specification
+    blueprint: Blueprint
     values: Array
     """Hyperparameters, in the units of the machine."""
     log_evidence: float
@@ -163,16 +165,16 @@ class Machine:
     """Duality gap of the MAP estimate, in nats."""
 
     @classmethod
-    def at(cls, objective: Objective, values: Array) -> Machine:
+    def at(cls, objective: MachineEvidence, values: Array) -> Machine:
         """Return the machine at values of the hyperparameters."""
         evidence = objective.evidence(values)
         posterior, solution = evidence.posterior, evidence.solution
         support = np.flatnonzero(solution.support)
         return cls(
-            specification=objective.specification,
+            blueprint=objective.blueprint,
             values=values,
             log_evidence=evidence.log_evidence,
-            X=objective.specification.kernel.take(objective.X, posterior.rows),
+            X=objective.blueprint.kernel.take(objective.X, posterior.rows),
             rows=posterior.rows,
             posterior=posterior.sparse,
             support=support,
@@ -184,12 +186,12 @@ class Machine:
     @property
     def loss(self) -> Loss:
         """The loss."""
-        return self.specification.loss(self.values)
+        return self.blueprint.loss(self.values)
 
     @property
     def named(self) -> Mapping[str, float]:
         """Hyperparameters by name."""
-        names = (h.name for h in self.specification.hyperparameters)
+        names = (h.name for h in self.blueprint.hyperparameters)
         return dict(zip(names, map(float, self.values), strict=True))
 
     def relevance(self) -> Array | None:
@@ -197,8 +199,8 @@ class Machine:
 
         It is None if the kernel does not tell columns apart.
         """
-        of_kernel = self.specification.split(self.values)[1]
-        return self.specification.kernel.relevance(of_kernel, self.specification.d)
+        of_kernel = self.blueprint.split(self.values)[1]
+        return self.blueprint.kernel.relevance(of_kernel, self.blueprint.d)
 
     def moments(self, X: Array) -> tuple[Array, Array]:
         """Return means and variances of the latent values of new rows."""
@@ -207,7 +209,7 @@ class Machine:
             block = slice(start, start + _BLOCK)
             cross = self._cross(X[block])
             mean[block] = self.posterior.mean(cross)
-            prior = self.specification.diagonal_of_new(self.values, self.X, X[block])
+            prior = self.blueprint.diagonal_of_new(self.values, self.X, X[block])
             variance[block] = self.posterior.variance(cross, prior)
         return mean, variance
 
@@ -220,9 +222,9 @@ class Machine:
     def joint(self, X: Array) -> tuple[Array, Array]:
         """Return mean and covariance of the latent values of new rows."""
         cross = self._cross(X)
-        prior = self.specification.matrix(self.values, X)
+        prior = self.blueprint.matrix(self.values, X)
         return self.posterior.mean(cross), self.posterior.covariance(cross, prior)
 
     def _cross(self, X: Array) -> Array:
-        new = self.specification.kernel.against(X, self.rows)
-        return self.specification.matrix(self.values, self.X, new)
+        new = self.blueprint.kernel.against(X, self.rows)
+        return self.blueprint.matrix(self.values, self.X, new)

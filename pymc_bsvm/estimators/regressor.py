@@ -221,7 +221,7 @@ class BayesianSVR(RegressionPredictions, BayesianMachine):
         self.dual_coef_ = machine.dual / unit
         self.free_ = machine.free
         self.gap_ = machine.gap
-        self.n_iter_ = trained.runs[0].evaluations
+        self.n_iter_ = trained.found.best.evaluations
         self.converged_ = trained.converged
         self.restarts_ = table_of(trained)
         self._relevance([machine], rows)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import logging
-import re
 from typing import Any
 
 import numpy as np
 
-from pymc_bsvm.estimators.machine import Machine, Objective
+from pymc_bsvm.estimators.machine import Machine, MachineEvidence
 from pymc_bsvm.losses import SILF, Trigonometric
 from pymc_bsvm.losses.base import Array
 from pymc_bsvm.solvers import DualSolveError
@@ -21,7 +20,7 @@ _MEMBERS = 50  # draws that predictions are averaged over
 _SETTINGS = {"draws": 250, "tune": 250, "chains": 2}
 
 
-def model_of(objective: Objective) -> tuple[Any, Any]:
+def model_of(objective: MachineEvidence) -> tuple[Any, Any]:
     """Return the PyMC model and the process whose evidence an objective is.
 
     Hyperparameters have log-normal priors around their starts. Those of columns are one vector.
@@ -30,29 +29,29 @@ def model_of(objective: Objective) -> tuple[Any, Any]:
 
     from pymc_bsvm.gp import BSVR, BTSVC, Laplace
 
-    specification = objective.specification
+    blueprint = objective.blueprint
     if objective.sample_weight is not None:
         raise ValueError(
             "A PyMC model has no weights of rows, but the fit had sample_weight or class_weight. "
             "Repeat the rows and fit again."
         )
     with pm.Model() as model:
-        values: list[Any] = [None] * len(specification.hyperparameters)
+        values: list[Any] = [None] * len(blueprint.hyperparameters)
         for name, places in _variables(objective).items():
-            start = np.log([specification.hyperparameters[k].start for k in places])
+            start = np.log([blueprint.hyperparameters[k].start for k in places])
             if _of_columns(objective, places):
                 vector = pm.LogNormal(name, start, _SPREAD, shape=len(places))
                 for k, place in enumerate(places):
                     values[place] = vector[k]
             else:
                 values[places[0]] = pm.LogNormal(name, start[0], _SPREAD)
-        of_loss, of_kernel = specification.split(values)
-        cov = specification.kernel.to_pymc(of_kernel, specification.d)
-        if specification.offset:
-            cov = cov + pm.gp.cov.Constant(specification.offset)
-        loss = specification.likelihood.loss(of_loss)
+        of_loss, of_kernel = blueprint.split(values)
+        cov = blueprint.kernel.to_pymc(of_kernel, blueprint.d)
+        if blueprint.offset:
+            cov = cov + pm.gp.cov.Constant(blueprint.offset)
+        loss = blueprint.likelihood.loss(of_loss)
         y = objective.y if loss.task == "regression" else (objective.y > 0.0).astype(int)
-        approximation = specification.approximation
+        approximation = blueprint.approximation
         gp: Any
         if isinstance(loss, SILF | Trigonometric):
             gp = (BSVR if loss.task == "regression" else BTSVC)(cov_func=cov)
@@ -65,7 +64,7 @@ def model_of(objective: Objective) -> tuple[Any, Any]:
 
 
 def sample(
-    objective: Objective,
+    objective: MachineEvidence,
     machine: Machine,
     rng: np.random.Generator,
     settings: dict[str, Any] | None,
@@ -97,7 +96,7 @@ def sample(
     return _machines(objective, values), tree
 
 
-def _machines(objective: Objective, values: Array) -> list[Machine]:
+def _machines(objective: MachineEvidence, values: Array) -> list[Machine]:
     machines = []
     for row in values:
         try:
@@ -107,14 +106,14 @@ def _machines(objective: Objective, values: Array) -> list[Machine]:
     return machines
 
 
-def _variables(objective: Objective) -> dict[str, list[int]]:
+def _variables(objective: MachineEvidence) -> dict[str, list[int]]:
     """Return the places of hyperparameters by the name of their variable."""
     places: dict[str, list[int]] = {}
-    for k, h in enumerate(objective.specification.hyperparameters):
-        places.setdefault(re.sub(r"\[\d+\]", "", h.name), []).append(k)
+    for k, h in enumerate(objective.blueprint.hyperparameters):
+        places.setdefault(h.variable, []).append(k)
     return places
 
 
-def _of_columns(objective: Objective, places: list[int]) -> bool:
+def _of_columns(objective: MachineEvidence, places: list[int]) -> bool:
     """Return whether hyperparameters are those of columns."""
-    return "[" in objective.specification.hyperparameters[places[0]].name
+    return objective.blueprint.hyperparameters[places[0]].column is not None

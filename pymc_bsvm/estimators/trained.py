@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pymc_bsvm.estimators.machine import Machine, Objective
-from pymc_bsvm.evidence.restart import Ending, Restart
+from pymc_bsvm.estimators.machine import Machine, MachineEvidence
+from pymc_bsvm.search import Ascents, Ending
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -20,10 +20,10 @@ __all__ = ["Trained", "table_of"]
 class Trained:
     """The best machine, the runs of the search, and the draws of the hyperparameters."""
 
-    objective: Objective = field(repr=False)
+    objective: MachineEvidence = field(repr=False)
     machine: Machine
-    runs: list[Restart]
-    """All runs, the best first."""
+    found: Ascents
+    """All runs of the search."""
     draws: list[Machine] = field(repr=False)
     """Machines at draws of the hyperparameters; empty unless there were any."""
     tree: Any = field(repr=False)
@@ -37,14 +37,14 @@ class Trained:
     @property
     def converged(self) -> bool:
         """Whether the best run ended before the largest number of iterations."""
-        return self.runs[0].ending is Ending.CONVERGED
+        return self.found.best.ending is Ending.CONVERGED
 
 
 def table_of(trained: Trained) -> pd.DataFrame:
     """Return one row for each start, the best first."""
     import pandas as pd
 
-    names = [h.name for h in trained.objective.specification.hyperparameters]
+    names = [h.name for h in trained.objective.blueprint.hyperparameters]
     return pd.DataFrame(
         [
             {
@@ -56,6 +56,6 @@ def table_of(trained: Trained) -> pd.DataFrame:
                 "seconds": run.seconds,
                 **dict(zip(names, np.exp(run.end), strict=True)),
             }
-            for run in trained.runs
+            for run in trained.found.runs
         ]
     )

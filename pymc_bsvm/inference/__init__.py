@@ -1,6 +1,5 @@
 """Inference on the hyperparameters: by evidence, by NUTS, and how far apart the two are."""
 
-from pymc_bsvm.evidence.restart import Ending, Restart
 from pymc_bsvm.inference.annealing import AnnealedEvidence, annealed_evidence
 from pymc_bsvm.inference.committee import Committee
 from pymc_bsvm.inference.comparison import compare_evidence
@@ -11,6 +10,7 @@ from pymc_bsvm.inference.posteriors import PosteriorComparison, compare_posterio
 from pymc_bsvm.inference.result import EvidenceFit
 from pymc_bsvm.inference.reweighting import Reweighted, reweight
 from pymc_bsvm.inference.verdict import Verdict, verdict
+from pymc_bsvm.search import Ending, Restart
 
 __all__ = [
     "AnnealedEvidence",

@@ -4,29 +4,25 @@ from __future__ import annotations
 
 import logging
 import numbers
-import threading
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import cloudpickle
 import numpy as np
-from joblib import Parallel, delayed, effective_n_jobs
 from pymc.initial_point import make_initial_point_fns_per_chain
 from pymc.model.core import Model, modelcontext
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from pymc_bsvm._validation import as_parameter, positive
-from pymc_bsvm.evidence.restart import Ending, Restart, ascend
 from pymc_bsvm.inference.hessian import Hessian, nearest_gaussian
-from pymc_bsvm.inference.objective import Marginal, Objective, marginals_of
+from pymc_bsvm.inference.objective import LogPosterior, Marginal, marginals_of
 from pymc_bsvm.inference.result import EvidenceFit
 from pymc_bsvm.losses.base import Array
+from pymc_bsvm.search import Ending, Report, Start, multistart
 
 __all__ = ["fit_evidence"]
 
 _LOGGER = logging.getLogger("pymc_bsvm")
-_INTERRUPTED = "fit_evidence: interrupted in start %d of %d; what was finished is kept."
-_COMPILING = threading.Lock()  # PyTensor does not compile in two threads at once
+_INTERRUPTED = "fit_evidence: interrupted after %d of %d starts; what was finished is kept."
 _PAPER_STARTS = {"C": 1.0, "epsilon": 0.05}  # section 4.4 of [Chu03]_
 
 
@@ -107,22 +103,25 @@ def fit_evidence(
             f"restarts must be an integer >= 1, but it is {restarts!r}. Pass 1 or more."
         )
     gtol = as_parameter("gtol", gtol, positive)
-    objective = Objective(model, include_prior)
+    objective = LogPosterior(model, include_prior)
     starts = _starts(model, objective, marginals, int(restarts), start, random_seed)
-    options = {"gtol": gtol, "maxiter": int(maxiter)}
     with _progress(progressbar) as bar:
-        report = _reporter(bar, len(starts))
-        if effective_n_jobs(n_jobs) == 1 or len(starts) == 1:
-            runs = _run(objective, starts, options, report)
-        else:
-            runs = _run_parallel(model, include_prior, starts, options, n_jobs, report)
-        runs.sort(key=lambda run: -run.objective)
-        best = runs[0]
+        found = multistart(
+            objective,
+            starts,
+            n_jobs=n_jobs,
+            report=_reporter(bar, len(starts)),
+            gtol=gtol,
+            maxiter=int(maxiter),
+        )
+        best = found.best
         if not np.isfinite(best.objective):
             raise ValueError(
-                f"The objective is not finite at any of the {len(runs)} starts. "
+                f"The objective is not finite at any of the {len(starts)} starts. "
                 "Pass start=...; gp.evidence(point) says what is wrong at a point."
             )
+        if found.interrupted:
+            _LOGGER.warning(_INTERRUPTED, len(found.runs), len(starts))
         if best.ending is not Ending.CONVERGED:
             _LOGGER.warning("fit_evidence: %s", best.ending.value)
         gaussian = None
@@ -139,77 +138,21 @@ def fit_evidence(
         objective=best.objective,
         include_prior=include_prior,
         evidences=evidences,
-        runs=runs,
+        runs=found.runs,
         hessian=gaussian,
         model=model,
         _objective=objective,
     )
 
 
-def _run(
-    objective: Objective,
-    starts: list[tuple[str, Array]],
-    options: dict[str, Any],
-    report: Callable[[int, float], object],
-) -> list[Restart]:
-    """Run starts one after the other; an interruption ends the list."""
-    runs: list[Restart] = []
-    for label, x in starts:
-        runs.append(ascend(objective, x, label, callback=lambda f: report(0, f), **options))
-        report(1, runs[-1].objective)
-        if runs[-1].ending is Ending.INTERRUPTED:
-            if not any(np.isfinite(run.objective) for run in runs):
-                raise KeyboardInterrupt  # there is nothing to keep
-            _LOGGER.warning(
-                "fit_evidence: interrupted after %d of %d starts.", len(runs), len(starts)
-            )
-            break
-    return runs
-
-
-def _run_batch(
-    pickled: bytes, include_prior: bool, starts: list[tuple[str, Array]], options: dict[str, Any]
-) -> list[Restart]:
-    """Compile the model in a worker and run its share of the starts."""
-    with _COMPILING:
-        objective = Objective(cloudpickle.loads(pickled), include_prior)
-    return _run(objective, starts, options, lambda done, value: None)
-
-
-def _run_parallel(
-    model: Model,
-    include_prior: bool,
-    starts: list[tuple[str, Array]],
-    options: dict[str, Any],
-    n_jobs: int | None,
-    report: Callable[[int, float], object],
-) -> list[Restart]:
-    """Deal the starts out to workers; what was finished survives an interruption."""
-    workers = min(effective_n_jobs(n_jobs), len(starts))
-    batches = [starts[k::workers] for k in range(workers)]
-    runs: list[Restart] = []
-    pickled = cloudpickle.dumps(model)  # workers unpickle a model of their own, threads too
-    tasks = (delayed(_run_batch)(pickled, include_prior, batch, options) for batch in batches)
-    try:
-        for batch in Parallel(n_jobs=n_jobs, return_as="generator_unordered")(tasks):
-            runs += batch
-            report(len(batch), max(run.objective for run in batch))
-    except KeyboardInterrupt:
-        if not runs:
-            raise
-        _LOGGER.warning(_INTERRUPTED, len(runs), len(starts))
-    order = {label: k for k, (label, _) in enumerate(starts)}
-    return sorted(runs, key=lambda run: order[run.label])
-
-
 def _starts(
     model: Model,
-    objective: Objective,
+    objective: LogPosterior,
     marginals: list[Marginal],
     count: int,
     start: Mapping[str, Any] | None,
     random_seed: Any,
-) -> list[tuple[str, Array]]:
+) -> list[Start]:
     """Return labelled starts on the unconstrained space."""
     free = {rv.name: rv for rv in model.free_RVs}
     given = dict(start or {})
@@ -242,17 +185,19 @@ def _starts(
         # where the papers' defaults are outside the support of a prior, PyMC's point stays
         defaults = {v: x for v, x in defaults.items() if np.isfinite(initial({v: x})[0]).all()}
         [first] = initial({**defaults, **overrides})
-    starts = [("start" if given else "defaults", first)]
+    starts = [Start("start" if given else "defaults", first)]
     if count > 1:
         [jittered] = initial({**defaults, **overrides}, jitter=True)
-        starts.append(("jittered", jittered))
+        starts.append(Start("jittered", jittered))
     if count > 2:
         draws = initial({rv: "prior" for rv in model.free_RVs}, draws=count - 2)
-        starts += [(f"prior draw {k}", x) for k, x in enumerate(draws, start=1)]
+        starts += [Start(f"prior draw {k}", x) for k, x in enumerate(draws, start=1)]
     return starts
 
 
-def _error_bars(objective: Objective, x: Array, callback: Callable[[], object]) -> Hessian | None:
+def _error_bars(
+    objective: LogPosterior, x: Array, callback: Callable[[], object]
+) -> Hessian | None:
     """Return the Gaussian near a mode; an interruption does not take the fit along."""
     try:
         return nearest_gaussian(objective.density, x, objective.names(), callback)
@@ -271,14 +216,9 @@ def _progress(show: bool) -> Progress:
     )
 
 
-def _reporter(bar: Progress, total: int) -> Callable[[int, float], object]:
+def _reporter(bar: Progress, total: int) -> Report:
     """Return a function that reports finished starts and the best objective."""
     task = bar.add_task("Evidence", total=total)
-    best = -np.inf
-
-    def report(done: int, value: float) -> None:
-        nonlocal best
-        best = max(best, value)
-        bar.update(task, advance=done, description=f"Evidence, best {best:.3f}")
-
-    return report
+    return lambda done, best: bar.update(
+        task, advance=done, description=f"Evidence, best {best:.3f}"
+    )

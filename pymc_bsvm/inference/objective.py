@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+import threading
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
+import cloudpickle
 import numpy as np
 import pytensor
 import pytensor.tensor as pt
@@ -23,7 +25,9 @@ from pymc_bsvm.gp.marginal import MarginalGPRV
 from pymc_bsvm.losses.base import Array
 from pymc_bsvm.ops.base import WarmStarted
 
-__all__ = ["Marginal", "Objective", "marginals_of", "only"]
+__all__ = ["LogPosterior", "Marginal", "marginals_of", "only"]
+
+_COMPILING = threading.Lock()  # PyTensor does not compile in two threads at once
 
 
 @dataclass(frozen=True)
@@ -94,7 +98,7 @@ def only(marginals: list[Marginal]) -> Marginal:
     return marginals[0]
 
 
-class Objective:
+class LogPosterior:
     """Log posterior (or log evidence alone) and gradient on the unconstrained space.
 
     Successive calls start the approximation from where the call before ended. Points where it fails
@@ -195,6 +199,10 @@ class Objective:
         """Start the next evaluation from nothing."""
         self._starts = self._cold
 
+    def recipe(self) -> Callable[[], LogPosterior]:
+        """Return a function that compiles the same for a model of its own, also in a thread."""
+        return partial(_compile, cloudpickle.dumps(self.model), self._include_prior)
+
     def vector(self, point: Mapping[str, Any]) -> Array:
         """Return the vector of a point of the unconstrained space."""
         return np.concatenate(
@@ -223,6 +231,11 @@ class Objective:
         sizes = [int(np.prod(shape)) for shape in self._shapes]
         parts = np.split(x, np.cumsum(sizes)[:-1])
         return [part.reshape(shape) for part, shape in zip(parts, self._shapes, strict=True)]
+
+
+def _compile(pickled: bytes, include_prior: bool) -> LogPosterior:
+    with _COMPILING:
+        return LogPosterior(cloudpickle.loads(pickled), include_prior)
 
 
 def _shapes(model: Model, values: list[Any]) -> list[tuple[int, ...]]:

@@ -21,12 +21,12 @@ from pymc.model.core import Model
 
 from pymc_bsvm._pickling import ByCloudpickle
 from pymc_bsvm.evidence.approximation import Evidence
-from pymc_bsvm.evidence.restart import Ending, Restart
 from pymc_bsvm.gp.conditioned import Conditioned
 from pymc_bsvm.inference.committee import Committee
 from pymc_bsvm.inference.hessian import Hessian
-from pymc_bsvm.inference.objective import Objective, marginals_of, only
+from pymc_bsvm.inference.objective import LogPosterior, marginals_of, only
 from pymc_bsvm.losses.base import Array
+from pymc_bsvm.search import Ending, Restart
 from pymc_bsvm.solvers import DualSolution, DualSolveError
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class EvidenceFit(ByCloudpickle):
     """All starts, the best first."""
     hessian: Hessian | None
     model: Model = field(repr=False)
-    _objective: Objective = field(repr=False)
+    _objective: LogPosterior = field(repr=False)
 
     @property
     def best(self) -> Restart:

@@ -14,7 +14,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 import pymc_bsvm as bsvm
 from pymc_bsvm.estimators import BayesianSVR, BayesianSVRCommittee
-from pymc_bsvm.evidence import restart
+from pymc_bsvm.search import ascent
 
 QUICK = {"expert_size": 100, "random_state": 0}
 
@@ -174,7 +174,7 @@ def wait_until(condition, seconds=30.0):
 
 def test_an_interruption_keeps_the_best_hyperparameters(train, monkeypatch):
     """After it the experts are built all the same, and the warning says so."""
-    calls, minimize = [], restart.minimize
+    calls, minimize = [], ascent.minimize
 
     def cut_short(function, *args, **kwargs):
         def counted(x):
@@ -185,7 +185,7 @@ def test_an_interruption_keeps_the_best_hyperparameters(train, monkeypatch):
 
         return minimize(counted, *args, **kwargs)
 
-    monkeypatch.setattr(restart, "minimize", cut_short)
+    monkeypatch.setattr(ascent, "minimize", cut_short)
     with pytest.warns(Warning, match="was interrupted"):
         model = BayesianSVRCommittee(tol=1e-9, **QUICK).fit(train[0], train[1])
     assert not model.converged_

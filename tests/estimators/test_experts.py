@@ -8,11 +8,11 @@ from pymc_bsvm import laplace_evidence, losses
 from pymc_bsvm.estimators.experts import Part, SumOfEvidences, calibration, combine, partition
 from pymc_bsvm.estimators.kernels import RBF
 from pymc_bsvm.estimators.likelihood import silf_likelihood
-from pymc_bsvm.estimators.machine import Specification
+from pymc_bsvm.estimators.machine import Blueprint
 from tests.solvers.problems import rbf
 
 VALUES = np.array([8.0, 0.1, 1.2, 0.7])
-SPECIFICATION = Specification(RBF(), silf_likelihood(0.3), 5.0, 1)
+BLUEPRINT = Blueprint(RBF(), silf_likelihood(0.3), 5.0, 1)
 
 
 def data(n=60, seed=0):
@@ -24,7 +24,7 @@ def data(n=60, seed=0):
 def sum_of(parts=3):
     X, y = data()
     return SumOfEvidences(
-        SPECIFICATION, [Part(X[k::parts], y[k::parts], None) for k in range(parts)], None
+        BLUEPRINT, [Part(X[k::parts], y[k::parts], None) for k in range(parts)], None
     )
 
 
@@ -101,7 +101,7 @@ def test_products_by_hand():
 def test_far_from_the_data_the_prior_comes_back():
     """Without an offset nothing is known there, and no product may be narrower than the prior."""
     X, y = data()
-    bare = Specification(RBF(), silf_likelihood(0.3), 0.0, 1)
+    bare = Blueprint(RBF(), silf_likelihood(0.3), 0.0, 1)
     experts = SumOfEvidences(bare, [Part(X[k::3], y[k::3], None) for k in range(3)], None)
     for how in ("rbcm", "gpoe"):
         mean, variance = combine(experts.machines(VALUES), np.array([[50.0]]), how)

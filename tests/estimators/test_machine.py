@@ -6,7 +6,7 @@ import pytest
 import pymc_bsvm as bsvm
 from pymc_bsvm.estimators import kernels
 from pymc_bsvm.estimators.likelihood import silf_likelihood, trigonometric_likelihood
-from pymc_bsvm.estimators.machine import Machine, Objective, Specification
+from pymc_bsvm.estimators.machine import Blueprint, Machine, MachineEvidence
 from pymc_bsvm.losses import SILF, Trigonometric
 from tests.estimators import cases
 from tests.oracle import evidence as oracle
@@ -56,7 +56,7 @@ def objective_of(name, task, weight=None, offset=OFFSET):
     else:
         likelihood, values, loss = trigonometric_likelihood(), [], Trigonometric(1.0)
         y = np.where(y > 0.1, 1.0, -1.0)
-    objective = Objective(Specification(kernel, likelihood, offset, 2), X, y, weight)
+    objective = MachineEvidence(Blueprint(kernel, likelihood, offset, 2), X, y, weight)
     return objective, np.array([*values, *of_kernel]), loss, y
 
 
@@ -109,7 +109,7 @@ def test_whole_weights_are_repeated_rows(task):
     counts = weights("whole")
     one, values, _, y = objective_of("rbf", task, counts)
     repeated = np.repeat(np.arange(N), counts.astype(int))
-    many = Objective(one.specification, one.X[repeated], y[repeated], None)
+    many = MachineEvidence(one.blueprint, one.X[repeated], y[repeated], None)
     x = np.log(values)
     assert one(x)[0] == pytest.approx(many(x)[0], rel=1e-9)
     np.testing.assert_allclose(one(x)[1], many(x)[1], rtol=1e-5, atol=1e-6)
@@ -157,7 +157,7 @@ def test_no_offset(task):
 def test_no_support_vectors():
     """All rows in the flat zone: the prior is what is predicted, and no warning is given."""
     objective, values, _, _ = objective_of("rbf", "regression")
-    flat = Objective(objective.specification, objective.X, np.zeros(N), None)
+    flat = MachineEvidence(objective.blueprint, objective.X, np.zeros(N), None)
     value, gradient = flat(np.log(values))
     n_log_z = N * oracle.FORMULAS["SILF"].log_normaliser(4.0, 0.15, 0.3)
     assert value == pytest.approx(-n_log_z, rel=1e-12)
@@ -173,8 +173,8 @@ def test_no_support_vectors():
 def test_what_cannot_be_evaluated_is_minus_infinity():
     objective, *_ = objective_of("rbf", "regression")
     indefinite = kernels.Frozen(lambda X, Z: -10.0 * cases.rbf(X, Z, 1.0, 1.0))
-    specification = Specification(indefinite, silf_likelihood(0.3), 0.0, 2)
-    value, gradient = Objective(specification, objective.X, objective.y, None)(np.zeros(3))
+    blueprint = Blueprint(indefinite, silf_likelihood(0.3), 0.0, 2)
+    value, gradient = MachineEvidence(blueprint, objective.X, objective.y, None)(np.zeros(3))
     assert value == -np.inf
     np.testing.assert_array_equal(gradient, 0.0)
 
@@ -197,6 +197,6 @@ def test_names_bounds_and_relevance():
     assert list(machine.named) == ["C", "epsilon", "eta", "ls[0]", "ls[1]"]
     assert machine.named["C"] == 4.0
     np.testing.assert_allclose(machine.relevance(), 1.0 / SCALES)
-    low, high = np.exp(np.array(objective.specification.bounds)).T
+    low, high = np.exp(np.array(objective.blueprint.bounds)).T
     np.testing.assert_allclose([low[0], high[0]], [0.01, 1000.0])
     assert np.log(low[1]) == pytest.approx(-5.0)

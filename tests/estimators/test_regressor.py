@@ -104,6 +104,16 @@ def test_two_kernels_with_scales_for_each_column(data):
     assert model.hyperparameters_["ls_2"].shape == (2,)
 
 
+def test_two_kernels_of_which_one_has_scales_for_each_column(data):
+    """The one length-scale, in two units, and the two of the other are four numbers."""
+    model = fitted(data, kernel=kernels.RBF() + kernels.RBF(ard=True), tol=1.0)
+    values, h = model._trained.machine.named, model.hyperparameters_
+    spread = data.X.std(axis=0)
+    np.testing.assert_allclose(h["ls"], values["ls"] * spread, rtol=1e-12)
+    expected = [values["ls[0]_2"], values["ls[1]_2"]] * spread
+    np.testing.assert_allclose(h["ls_2"], expected, rtol=1e-12)
+
+
 @pytest.mark.parametrize("kernel", ["rbf", "matern52", "linear"])
 def test_units_of_the_targets_do_not_matter(kernel, data, model):
     one = fitted(data, kernel=kernel)

@@ -10,7 +10,7 @@ import pytest
 import pymc_bsvm as bsvm
 from pymc_bsvm.estimators import BayesianSVC, BayesianSVR, kernels
 from pymc_bsvm.estimators.likelihood import silf_likelihood
-from pymc_bsvm.estimators.machine import Machine, Objective, Specification
+from pymc_bsvm.estimators.machine import Blueprint, Machine, MachineEvidence
 from pymc_bsvm.estimators.sampling import model_of
 from pymc_bsvm.losses import SILF
 from tests.estimators import cases
@@ -29,6 +29,7 @@ KERNELS = {
     "sum of one kind": {"kernel": kernels.RBF() + kernels.Matern32()},
     "sum with scales": {"kernel": kernels.RBF(ard=True) + kernels.Linear()},
     "sum with scales twice": {"kernel": kernels.RBF(ard=True) + kernels.Matern32(ard=True)},
+    "sum with and without": {"kernel": kernels.RBF() + kernels.Matern32(ard=True) + kernels.RBF()},
     "of PyMC": {"kernel": pm.gp.cov.ExpQuad(2, ls=0.8)},
 }
 every_kernel = pytest.mark.parametrize("name", KERNELS)
@@ -113,7 +114,7 @@ def test_a_sum_of_kernels_with_scales(data):
     """Each scale finds its place, whichever variable it is part of."""
     X, y = standardised(data.X, data.X), standardised(data.y, data.y)
     kernel = kernels.RBF(ard=True) + kernels.Matern32(ard=True)
-    objective = Objective(Specification(kernel, silf_likelihood(0.3), 100.0, 2), X, y, None)
+    objective = MachineEvidence(Blueprint(kernel, silf_likelihood(0.3), 100.0, 2), X, y, None)
     values = np.array([5.0, 0.1, 0.6, 0.5, 2.0, 0.9, 3.0, 0.8])
     machine = Machine.at(objective, values)
     K = cases.rbf(X, X, 0.6, [0.5, 2.0]) + cases.matern32(X, X, 0.9, [3.0, 0.8]) + 100.0

@@ -7,9 +7,10 @@ import pytest
 from pymc_bsvm.estimators import BayesianSVR, kernels
 from pymc_bsvm.estimators import search as module
 from pymc_bsvm.estimators.likelihood import silf_likelihood, trigonometric_likelihood
-from pymc_bsvm.estimators.machine import Objective, Specification
+from pymc_bsvm.estimators.machine import Blueprint, MachineEvidence
 from pymc_bsvm.estimators.search import search
-from pymc_bsvm.evidence.restart import Ending
+from pymc_bsvm.search import Ending
+from pymc_bsvm.search import starts as driver
 from tests.estimators import cases
 
 
@@ -20,20 +21,22 @@ def objective_of(n=40, kernel=None, task="regression", weight=None):
     likelihood = silf_likelihood(0.3)
     if task == "classification":
         likelihood, y = trigonometric_likelihood(), np.where(y > 0.0, 1.0, -1.0)
-    specification = Specification(kernel or kernels.RBF(), likelihood, 100.0, 2)
-    return Objective(specification, X, y, weight)
+    blueprint = Blueprint(kernel or kernels.RBF(), likelihood, 100.0, 2)
+    return MachineEvidence(blueprint, X, y, weight)
 
 
-def run(objective, restarts=1, seed=0, n_jobs=None, gain=0.01, maxiter=200, callback=None):
-    return search(
+def run(objective, restarts=1, seed=0, n_jobs=None, gain=0.01, maxiter=200, report=None):
+    found = search(
         objective,
         restarts,
         np.random.default_rng(seed),
         gain=gain,
         maxiter=maxiter,
         n_jobs=n_jobs,
-        callback=callback or (lambda _: None),
+        report=report or (lambda done, best: None),
     )
+    assert found.best is found.runs[0]
+    return found.runs
 
 
 def account(runs):
@@ -63,7 +66,7 @@ def test_the_best_comes_first():
     runs = run(objective, 6)
     values = [r.objective for r in runs]
     assert values == sorted(values, reverse=True)
-    bounds = np.array(objective.specification.bounds)
+    bounds = np.array(objective.blueprint.bounds)
     for r in runs:
         assert (bounds[:, 0] <= r.end).all()
         assert (r.end <= bounds[:, 1]).all()
@@ -86,7 +89,7 @@ def test_the_end_is_a_maximum(kernel):
     rng = np.random.default_rng(0)
     for _ in range(40):
         x = best.end + 0.05 * rng.normal(size=best.end.size)
-        x = np.clip(x, *np.array(objective.specification.bounds).T)
+        x = np.clip(x, *np.array(objective.blueprint.bounds).T)
         assert objective(x)[0] < best.objective + 0.1
 
 
@@ -94,7 +97,7 @@ def test_the_gradient_is_that_of_the_end():
     objective = objective_of()
     best = run(objective, 1)[0]
     slope = objective(best.end)[1]
-    low, high = np.array(objective.specification.bounds).T
+    low, high = np.array(objective.blueprint.bounds).T
     free = np.where(slope > 0.0, best.end < high, best.end > low)
     assert best.gradient == pytest.approx(np.abs(free * slope).max(), abs=1e-3)
 
@@ -124,7 +127,7 @@ def test_all_rows_decide_in_the_end():
         for move in (-0.05, 0.05):
             x = best.end.copy()
             x[k] += move
-            x = np.clip(x, *np.array(objective.specification.bounds).T)
+            x = np.clip(x, *np.array(objective.blueprint.bounds).T)
             assert fresh(x)[0] < best.objective + 0.1, k
     assert best.evaluations > 0
     assert (best.start != best.end).any()
@@ -134,13 +137,13 @@ def test_all_rows_decide_in_the_end():
 def test_only_so_many_searches_go_on_to_all_rows(restarts, monkeypatch):
     monkeypatch.setattr(module, "_HALF_WAY", 30)
     monkeypatch.setattr(module, "_LEAST", 20)
-    sizes, ascend = [], module.ascend
+    sizes, ascend = [], driver.ascend
 
     def climb(objective, *args, **kwargs):
         sizes.append(objective.y.size)
         return ascend(objective, *args, **kwargs)
 
-    monkeypatch.setattr(module, "ascend", climb)
+    monkeypatch.setattr(driver, "ascend", climb)
     assert len(run(objective_of(n=40), restarts, maxiter=1)) == restarts
     assert sizes == [20] * (restarts + 1) + [40] * restarts  # both hills are climbed at first
 
@@ -156,9 +159,12 @@ def test_weights_go_with_their_rows():
 
 def test_progress_is_reported():
     seen = []
-    runs = run(objective_of(), 2, callback=seen.append)
-    assert len(seen) >= sum(r.evaluations for r in runs)
-    assert max(seen) == pytest.approx(runs[0].objective)
+    runs = run(objective_of(), 2, report=lambda *news: seen.append(news))
+    done, best = zip(*seen, strict=True)
+    assert len(seen) == sum(r.evaluations for r in runs) + len(runs)
+    assert sum(done) == len(runs)
+    assert list(best) == sorted(best)
+    assert best[-1] == pytest.approx(runs[0].objective)
 
 
 def test_the_number_of_iterations_is_bounded():
@@ -169,7 +175,7 @@ def test_the_number_of_iterations_is_bounded():
 # ---- interruptions ------------------------------------------------------------------------------
 
 
-class Interrupted(Objective):
+class Interrupted(MachineEvidence):
     """Raises at an evaluation on all rows."""
 
     after = 10**9
@@ -182,7 +188,7 @@ class Interrupted(Objective):
 
 def interrupted(after, **kwargs):
     objective = objective_of(**kwargs)
-    result = Interrupted(objective.specification, objective.X, objective.y, None)
+    result = Interrupted(objective.blueprint, objective.X, objective.y, None)
     result.after = after
     return result
 
@@ -203,15 +209,15 @@ def test_an_interruption_keeps_the_runs_before():
 
 def test_an_interruption_half_way_is_raised(monkeypatch):
     """While a share of the rows is at work, nothing is known of all rows."""
-    ascend = module.ascend
+    ascend = driver.ascend
 
     def climb(objective, *args, **kwargs):
         if objective.y.size < 620:
-            objective = Interrupted(objective.specification, objective.X, objective.y, None)
+            objective = Interrupted(objective.blueprint, objective.X, objective.y, None)
             objective.after = 2
         return ascend(objective, *args, **kwargs)
 
-    monkeypatch.setattr(module, "ascend", climb)
+    monkeypatch.setattr(driver, "ascend", climb)
     with pytest.raises(KeyboardInterrupt):
         run(objective_of(n=620), 3, gain=1.0)
 
@@ -223,7 +229,7 @@ def test_an_interruption_before_anything_is_raised():
 
 def test_an_interrupted_fit_says_so(monkeypatch):
     data = cases.line()
-    monkeypatch.setattr("pymc_bsvm.estimators.base.Objective", _Short)
+    monkeypatch.setattr("pymc_bsvm.estimators.base.MachineEvidence", _Short)
     with pytest.warns(UserWarning, match="interrupted"):
         model = BayesianSVR().fit(data.X, data.y)
     assert not model.converged_

@@ -15,8 +15,8 @@ import pymc_bsvm as bsvm
 from pymc_bsvm import losses
 from pymc_bsvm.datasets import sinc
 from pymc_bsvm.inference import Ending, fit_evidence
-from pymc_bsvm.inference import fit as fit_module
-from pymc_bsvm.inference.objective import Objective
+from pymc_bsvm.inference.objective import LogPosterior
+from pymc_bsvm.search import starts
 from tests.gp import cases
 from tests.inference.conftest import (
     gaussian,
@@ -331,13 +331,13 @@ def test_exact_curvature(include_prior, caplog):
 
 def test_stalled_runs_warn(caplog, monkeypatch, process):
     """A gradient that points downhill."""
-    call = Objective.__call__
+    call = LogPosterior.__call__
 
     def downhill(self, x):
         value, gradient = call(self, x)
         return value, -gradient
 
-    monkeypatch.setattr(Objective, "__call__", downhill)
+    monkeypatch.setattr(LogPosterior, "__call__", downhill)
     fit = fit_evidence(process.model, **QUIET)
     assert fit.best.ending is Ending.STALLED
     assert not fit.converged
@@ -376,7 +376,7 @@ def test_one_start_that_is_not_finite(process):
 
 def interrupt(monkeypatch, at):
     """Raise at an evaluation; return the values so far."""
-    call, values = Objective.__call__, []
+    call, values = LogPosterior.__call__, []
 
     def interrupted(self, x):
         if len(values) == at:
@@ -385,7 +385,7 @@ def interrupt(monkeypatch, at):
         values.append(result[0])
         return result
 
-    monkeypatch.setattr(Objective, "__call__", interrupted)
+    monkeypatch.setattr(LogPosterior, "__call__", interrupted)
     return values
 
 
@@ -456,7 +456,7 @@ def test_an_interruption_of_parallel_runs_keeps_those_that_were_finished(
             yield function(*args, **kwargs)
             raise KeyboardInterrupt
 
-    monkeypatch.setattr(fit_module, "Parallel", Interrupted)
+    monkeypatch.setattr(starts, "Parallel", Interrupted)
     got = fit_evidence(process.model, restarts=3, random_seed=1, n_jobs=2, **QUIET)
     assert {run.label for run in got.runs} == {"defaults", "prior draw 1"}
     expected = {run.label: run.objective for run in fit.runs}

@@ -5,7 +5,7 @@ import pymc as pm
 import pytest
 
 import pymc_bsvm as bsvm
-from pymc_bsvm.inference.objective import Objective, marginals_of
+from pymc_bsvm.inference.objective import LogPosterior, marginals_of
 from tests.gp import cases
 from tests.inference.conftest import log_evidence, log_prior
 
@@ -17,12 +17,12 @@ POINTS = np.array([[0.1, 0.4, 1.5, -1.5], [-0.6, 0.9, 0.2, -2.5], [0.8, -0.3, 2.
 
 @pytest.fixture(scope="module")
 def objective(quick, process):
-    return Objective(process.model, include_prior=True)
+    return LogPosterior(process.model, include_prior=True)
 
 
 @pytest.fixture(scope="module")
 def evidence_alone(quick, process):
-    return Objective(process.model, include_prior=False)
+    return LogPosterior(process.model, include_prior=False)
 
 
 def arguments(x):
@@ -85,11 +85,11 @@ def test_potentials_count_as_prior(data):
     with pm.Model() as model:
         pm.Potential("shift", pm.math.sum(np.array([1.25])))
     cases.regression(data.X, data.y, model=model)
-    value, _ = Objective(model, include_prior=True)(POINTS[0])
+    value, _ = LogPosterior(model, include_prior=True)(POINTS[0])
     evidence = log_evidence(data, *arguments(POINTS[0]))
     expected = evidence + log_prior(*arguments(POINTS[0])) + 1.25
     assert value == pytest.approx(expected, rel=1e-9)
-    alone, _ = Objective(model, include_prior=False)(POINTS[0])
+    alone, _ = LogPosterior(model, include_prior=False)(POINTS[0])
     assert alone == pytest.approx(evidence, rel=1e-9)
 
 
@@ -160,7 +160,7 @@ def test_vectors_broadcast_and_points_hold_what_is_deterministic(data):
         slope = pm.Normal("slope", shape=(2, 1))
         pm.Deterministic("twice", 2.0 * slope[0, 0])
     cases.classification(data.X, data.labels, model=model)
-    objective = Objective(model, include_prior=True)
+    objective = LogPosterior(model, include_prior=True)
     assert objective.names() == ["slope[0, 0]", "slope[1, 0]", "ls_log__[0]", "ls_log__[1]"]
     x = objective.vector({"slope": 0.5, "ls_log__": [0.1, 0.2]})
     np.testing.assert_array_equal(x, [0.5, 0.5, 0.1, 0.2])
@@ -176,12 +176,12 @@ def test_models_that_have_no_objective(data, refuses):
         pm.Poisson("count", 3.0)
     cases.classification(data.X, data.labels, model=model)
     with refuses(ValueError, "must be continuous", "count"):
-        Objective(model, include_prior=True)
+        LogPosterior(model, include_prior=True)
     with pm.Model() as fixed:
         gp = bsvm.gp.BTSVC(cov_func=cases.ard_cov([1.0, 2.0]))
         gp.marginal_likelihood("y", data.X, data.labels)
     with refuses(ValueError, "must be continuous", "none"):
-        Objective(fixed, include_prior=True)
+        LogPosterior(fixed, include_prior=True)
     with pm.Model() as other:
         pm.Normal("z", pm.Normal("mu"), observed=[1.0, 2.0])
     with refuses(ValueError, "'z'", "none is an approximate evidence"):

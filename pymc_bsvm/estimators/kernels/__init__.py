@@ -4,7 +4,7 @@ Each is a small frozen object with its structure only. The values of its hyperpa
 by the evidence. ``k1 + k2`` is the sum of two.
 """
 
-from pymc_bsvm.estimators.kernels.base import Hyperparameter, Kernel, Sum
+from pymc_bsvm.estimators.kernels.base import Kernel, Sum
 from pymc_bsvm.estimators.kernels.dirichlet import Dirichlet
 from pymc_bsvm.estimators.kernels.frozen import Frozen
 from pymc_bsvm.estimators.kernels.linear import Linear
@@ -15,6 +15,7 @@ from pymc_bsvm.estimators.kernels.polynomial import Polynomial
 from pymc_bsvm.estimators.kernels.precomputed import Precomputed
 from pymc_bsvm.estimators.kernels.rbf import RBF
 from pymc_bsvm.estimators.kernels.spline import BSpline
+from pymc_bsvm.search import Hyperparameter
 
 __all__ = [
     "RBF",

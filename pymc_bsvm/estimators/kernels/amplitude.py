@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from pymc_bsvm.estimators.kernels.base import Hyperparameter
+from pymc_bsvm.search import Hyperparameter
 
 __all__ = ["AMPLITUDE"]
 

@@ -3,26 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Iterator
-from typing import Any, NamedTuple, final
+from typing import Any, final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pymc_bsvm.losses.base import Array
+from pymc_bsvm.search import Hyperparameter
 
-__all__ = ["Hyperparameter", "Kernel", "Sum"]
-
-
-class Hyperparameter(NamedTuple):
-    """A positive number that the evidence chooses."""
-
-    name: str
-    start: float
-    low: float
-    high: float
-    unit: tuple[int, int] = (0, 0)
-    """Powers of the unit of the inputs and of the targets."""
+__all__ = ["Kernel", "Sum"]
 
 
 class Kernel(ABC):
@@ -120,13 +111,13 @@ class Sum(Kernel):
         return hash((self.first, self.second))
 
     def hyperparameters(self, d: int) -> tuple[Hyperparameter, ...]:
-        """Return those of both terms, told apart by a number where their names are the same."""
-        both = [h for kernel in self._terms() for h in kernel.hyperparameters(d)]
-        names = [h.name for h in both]
-        result = []
-        for k, h in enumerate(both):
-            earlier = names[:k].count(h.name)
-            result.append(h._replace(name=f"{h.name}_{earlier + 1}") if earlier else h)
+        """Return those of all terms, numbered where terms have the same."""
+        terms: Counter[str] = Counter()
+        result: list[Hyperparameter] = []
+        for kernel in self._terms():
+            own = kernel.hyperparameters(d)
+            terms.update({h.stem for h in own})
+            result += [h._replace(term=terms[h.stem]) for h in own]
         return tuple(result)
 
     def matrix(self, values: Array, X: Array, Z: Array | None = None) -> Array:

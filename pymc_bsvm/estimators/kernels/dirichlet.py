@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from pymc_bsvm.estimators.kernels.base import Hyperparameter
 from pymc_bsvm.estimators.kernels.distance import length_scales
 from pymc_bsvm.estimators.kernels.product import Product
 from pymc_bsvm.losses.base import Array
+from pymc_bsvm.search import Hyperparameter
 
 __all__ = ["Dirichlet"]
 
@@ -55,13 +55,7 @@ class Dirichlet(Product):
         """
         wider = 2.0 * math.pi * math.sqrt(self.order * (self.order + 1) / 3.0)
         return tuple(
-            Hyperparameter(
-                h.name.replace("ls", "period"),
-                wider * h.start,
-                wider * h.low,
-                wider * h.high,
-                h.unit,
-            )
+            h._replace(stem="period", start=wider * h.start, low=wider * h.low, high=wider * h.high)
             for h in length_scales(d, self.ard)
         )
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from pymc_bsvm.estimators.kernels.base import Hyperparameter
 from pymc_bsvm.losses.base import Array
+from pymc_bsvm.search import Hyperparameter
 
 __all__ = ["length_scale_slopes", "length_scales", "of_pymc", "squared_distances"]
 
@@ -18,8 +18,8 @@ _SHORT, _LONG = math.exp(-5.0), math.exp(8.5)
 
 def length_scales(d: int, ard: bool) -> tuple[Hyperparameter, ...]:
     """Return one length-scale, or one for each column; they start at ``sqrt(d)``."""
-    names = [f"ls[{k}]" for k in range(d)] if ard else ["ls"]
-    return tuple(Hyperparameter(name, math.sqrt(d), _SHORT, _LONG, unit=(1, 0)) for name in names)
+    one = Hyperparameter("ls", math.sqrt(d), _SHORT, _LONG, unit=(1, 0))
+    return tuple(one._replace(column=k) for k in range(d)) if ard else (one,)
 
 
 def squared_distances(X: Array, Z: Array | None, ls: Array) -> Array:

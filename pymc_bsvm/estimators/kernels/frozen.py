@@ -10,8 +10,9 @@ import numpy as np
 
 from pymc_bsvm._validation import check_finite
 from pymc_bsvm.estimators.kernels.amplitude import AMPLITUDE
-from pymc_bsvm.estimators.kernels.base import Hyperparameter, Kernel
+from pymc_bsvm.estimators.kernels.base import Kernel
 from pymc_bsvm.losses.base import Array
+from pymc_bsvm.search import Hyperparameter
 
 __all__ = ["Frozen", "is_pymc_covariance"]
 

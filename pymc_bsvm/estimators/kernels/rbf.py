@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from pymc_bsvm.estimators.kernels.amplitude import AMPLITUDE
-from pymc_bsvm.estimators.kernels.base import Hyperparameter, Kernel
+from pymc_bsvm.estimators.kernels.base import Kernel
 from pymc_bsvm.estimators.kernels.distance import (
     length_scale_slopes,
     length_scales,
@@ -16,6 +16,7 @@ from pymc_bsvm.estimators.kernels.distance import (
     squared_distances,
 )
 from pymc_bsvm.losses.base import Array
+from pymc_bsvm.search import Hyperparameter
 
 __all__ = ["RBF"]
 

@@ -228,15 +228,11 @@ def test_copies(kernel):
 
 def test_sum():
     kernel = RBF() + RBF(ard=True) + RBF()
-    assert [h.name for h in kernel.hyperparameters(2)] == [
-        "eta",
-        "ls",
-        "eta_2",
-        "ls[0]",
-        "ls[1]",
-        "eta_3",
-        "ls_2",
-    ]
+    hyperparameters = kernel.hyperparameters(2)
+    names = [h.name for h in hyperparameters]
+    assert names == ["eta", "ls", "eta_2", "ls[0]_2", "ls[1]_2", "eta_3", "ls_3"]
+    variables = [h.variable for h in hyperparameters]
+    assert variables == ["eta", "ls", "eta_2", "ls_2", "ls_2", "eta_3", "ls_3"]
     assert isinstance(kernel, Sum)
     values = np.array([1.0, 1.0, 1.0, 2.0, 4.0, 1.0, 1.0])
     np.testing.assert_array_equal(kernel.relevance(values, 2), [0.5, 0.25])

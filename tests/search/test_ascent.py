@@ -3,40 +3,9 @@
 import numpy as np
 import pytest
 
-from pymc_bsvm.evidence import restart
-from pymc_bsvm.evidence.restart import Ending, ascend
-
-
-class Function:
-    """A function with its gradient in the place of an objective."""
-
-    def __init__(self, value, gradient, interrupt_at=None):
-        self.value = value
-        self.gradient = gradient
-        self.evaluations, self.forgotten, self.interrupt_at = 0, 0, interrupt_at
-        self.log_evidence, self.seen = -np.inf, []
-
-    def __call__(self, x):
-        if self.evaluations == self.interrupt_at:
-            raise KeyboardInterrupt
-        self.evaluations += 1
-        value = float(self.value(x))
-        self.seen.append((value, x.copy()))
-        self.log_evidence = value + 7.0
-        if not np.isfinite(value):
-            return -np.inf, np.zeros_like(x)
-        return value, np.asarray(self.gradient(x), dtype=float)
-
-    def forget(self):
-        self.forgotten += 1
-
-
-def bowl(x):
-    return 2.0 - (x[0] - 1.0) ** 2 - 10.0 * (x[1] + 2.0) ** 2
-
-
-def slope_of_bowl(x):
-    return np.array([-2.0 * (x[0] - 1.0), -20.0 * (x[1] + 2.0)])
+from pymc_bsvm.search import Ending, ascend
+from pymc_bsvm.search import ascent as module
+from tests.search.functions import Function, bowl, slope_of_bowl
 
 
 def banana(x):
@@ -93,14 +62,14 @@ def test_largest_number_of_iterations():
 
 def test_iterations_of_all_searches_count(monkeypatch):
     """Where each search is cut short after two, the third of five iterations in all has one."""
-    allowed, minimize = [], restart.minimize
+    allowed, minimize = [], module.minimize
 
     def short(function, x, options, **kwargs):
         allowed.append(options["maxiter"])
         cut = {**options, "maxiter": min(options["maxiter"], 2)}
         return minimize(function, x, options=cut, **kwargs)
 
-    monkeypatch.setattr(restart, "minimize", short)
+    monkeypatch.setattr(module, "minimize", short)
     run = ascend(Function(banana, slope_of_banana), np.array([-1.2, 1.0]), gtol=1e-6, maxiter=5)
     assert run.ending is Ending.MAX_ITER
     assert allowed == [5, 3, 1]
@@ -122,13 +91,13 @@ def test_a_jump_is_reported_as_such():
 
 def test_a_line_search_that_broke_off_is_begun_again(monkeypatch):
     """Where each search is cut short, the next starts from the best point, four times."""
-    starts, minimize = [], restart.minimize
+    starts, minimize = [], module.minimize
 
     def short(function, x, options, **kwargs):
         starts.append(x.copy())
         return minimize(function, x, options={**options, "maxiter": 2}, **kwargs)
 
-    monkeypatch.setattr(restart, "minimize", short)
+    monkeypatch.setattr(module, "minimize", short)
     f = Function(banana, slope_of_banana)
     run = ascend(f, np.array([-1.2, 1.0]))
     assert run.ending is not Ending.CONVERGED
@@ -188,3 +157,10 @@ def test_an_optimum_on_a_bound():
     np.testing.assert_allclose(run.end, [0.5, -2.0], atol=1e-5)
     assert run.gradient <= 1e-5
     assert all(-3.0 <= x[0] <= 0.5 for _, x in f.seen)
+
+
+def test_the_earlier_import_path():
+    from pymc_bsvm.evidence import restart
+
+    assert restart.ascend is ascend
+    assert restart.Ending is Ending
