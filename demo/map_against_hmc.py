@@ -10,10 +10,10 @@ import xarray as xr
 
 import pymc_bsvm as bsvm
 from demo.report import Section
+from pymc_bsvm.diagnosis import verdict
 from pymc_bsvm.inference import EvidenceFit
 from pymc_bsvm.inference.latent import latent_model
 from pymc_bsvm.inference.posteriors import compare_posteriors
-from pymc_bsvm.inference.verdict import verdict
 from pymc_bsvm.reporting import plot_marginals
 
 __all__ = ["map_against_hmc"]

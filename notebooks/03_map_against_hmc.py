@@ -33,7 +33,7 @@ import numpy as np
 import pymc as pm
 
 import pymc_bsvm as bsvm
-from pymc_bsvm.inference import reweight, verdict
+from pymc_bsvm.diagnosis import reweight, verdict
 from pymc_bsvm.inference.latent import latent_model
 from pymc_bsvm.inference.posteriors import compare_posteriors
 from pymc_bsvm.reporting import plot_marginals

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pymc_bsvm import (
         approximations,
         datasets,
+        diagnosis,
         estimators,
         evidence,
         gp,
@@ -44,6 +45,7 @@ __all__ = [
     "compare_evidence",
     "compare_posteriors",
     "datasets",
+    "diagnosis",
     "estimators",
     "evidence",
     "fit_evidence",
@@ -66,6 +68,7 @@ _MODULES = {
     "BayesianSVRCommittee": "estimators",
     "approximations": "",
     "datasets": "",
+    "diagnosis": "",
     "estimators": "",
     "evidence": "",
     "compare_evidence": "inference",

@@ -13,7 +13,7 @@ ROOT = Path(pymc_bsvm.__file__).parent
 
 # A module imports from its own line and from the lines above it, nothing else.
 LAYERS = (
-    ("_pickling", "_validation"),
+    ("_moved", "_pickling", "_validation"),
     ("losses",),
     ("covariance",),
     ("solvers",),
@@ -23,6 +23,7 @@ LAYERS = (
     ("evidence", "graph", "approximations"),
     ("gp",),
     ("inference",),
+    ("diagnosis",),
     ("reporting",),
     ("estimators",),
     ("datasets",),
@@ -64,6 +65,8 @@ def forbidden(layer: str, name: str) -> str | None:
             return "import it from the module that defines it"
         if RANK[target] > RANK[layer]:
             return f"{target} is below {layer}"
+        if (layer, target) == ("estimators", "diagnosis"):
+            return "an estimator fits and predicts without a diagnosis"
         return None
     # arviz_base, arviz_plots and arviz_stats are ArviZ; pymc_extras is PyMC.
     family = top.split("_")[0]
@@ -117,6 +120,8 @@ def test_module_imports_only_from_layers_above(module):
         ("gp", "import pymc_bsvm"),
         ("gp", "from sklearn.svm import SVR"),
         ("datasets", "import sklearn.datasets"),
+        ("inference", "from pymc_bsvm.diagnosis import verdict"),
+        ("estimators", "from pymc_bsvm.diagnosis import verdict"),
         ("_validation", "from pymc_bsvm.losses import SILF"),
         ("helpers", "import numpy"),
     ],

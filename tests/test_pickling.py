@@ -23,7 +23,7 @@ from pytensor.graph.basic import Variable, equal_computations
 from pytensor.graph.traversal import ancestors, graph_inputs
 
 import pymc_bsvm as bsvm
-from pymc_bsvm import estimators, gp, inference, losses, ops, search, solvers
+from pymc_bsvm import diagnosis, estimators, gp, inference, losses, ops, search, solvers
 from pymc_bsvm.estimators import kernels
 
 # The first three refer to a model, the others are closures: only cloudpickle takes them.
@@ -120,8 +120,8 @@ def process_examples() -> tuple[object, ...]:
         support = bsvr.support_vectors(point=fit.point)
         idata = from_dict({"posterior": {"ls": np.linspace(2.0, 4.0, 8).reshape(2, 4)}})
         cheap = {"particles": 20, "temperatures": 5, "random_seed": 1, "progressbar": False}
-        verdict = inference.verdict(point=fit, Xnew=X[:3], **cheap)
-        reweighted = inference.reweight(idata, **cheap)
+        verdict = diagnosis.verdict(point=fit, Xnew=X[:3], **cheap)
+        reweighted = diagnosis.reweight(idata, **cheap)
     with pm.Model():
         btsvc = gp.BTSVC(cov_func=pm.gp.cov.ExpQuad(1, ls=1.0))
         btsvc.marginal_likelihood("label", X=X, y=(y > 0.3).astype(int))

@@ -1,6 +1,6 @@
-"""Inference on the hyperparameters: by evidence, by NUTS, and how far apart the two are."""
+"""Inference on the hyperparameters: by evidence, by NUTS, and what several routes agree on."""
 
-from pymc_bsvm.inference.annealing import AnnealedEvidence, annealed_evidence
+from pymc_bsvm._moved import moved
 from pymc_bsvm.inference.committee import Committee
 from pymc_bsvm.inference.comparison import compare_evidence
 from pymc_bsvm.inference.fit import fit_evidence
@@ -8,25 +8,34 @@ from pymc_bsvm.inference.hessian import Hessian
 from pymc_bsvm.inference.latent import latent_model
 from pymc_bsvm.inference.posteriors import PosteriorComparison, compare_posteriors
 from pymc_bsvm.inference.result import EvidenceFit
-from pymc_bsvm.inference.reweighting import Reweighted, reweight
-from pymc_bsvm.inference.verdict import Verdict, verdict
 from pymc_bsvm.search import Ending, Restart
 
 __all__ = [
-    "AnnealedEvidence",
     "Committee",
     "Ending",
     "EvidenceFit",
     "Hessian",
     "PosteriorComparison",
     "Restart",
-    "Reweighted",
-    "Verdict",
-    "annealed_evidence",
     "compare_evidence",
     "compare_posteriors",
     "fit_evidence",
     "latent_model",
+]
+
+_DIAGNOSIS = "pymc_bsvm.diagnosis"
+_MODULES = ("annealing", "difference", "path", "propagation", "reweighting", "white_prior")
+_NAMES = (
+    "AnnealedEvidence",
+    "Reweighted",
+    "Verdict",
+    "annealed_evidence",
     "reweight",
     "verdict",
-]
+)
+
+__getattr__ = moved(
+    __name__,
+    {name: f"{_DIAGNOSIS}.{name}" for name in _MODULES} | {"verdict": f"{_DIAGNOSIS}.judgement"},
+    dict.fromkeys(_NAMES, _DIAGNOSIS),
+)

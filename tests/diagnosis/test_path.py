@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from pymc_bsvm.inference.path import Path
-from pymc_bsvm.inference.propagation import SiteGaussian
-from pymc_bsvm.inference.white_prior import WhitePrior
-from tests.inference.test_annealing import TRIGONOMETRIC, line
+from pymc_bsvm.diagnosis.path import Path
+from pymc_bsvm.diagnosis.propagation import SiteGaussian
+from pymc_bsvm.diagnosis.white_prior import WhitePrior
+from tests.diagnosis.test_annealing import TRIGONOMETRIC, line
 
 
 def test_the_path_is_finite_until_the_posterior_and_ends_there():

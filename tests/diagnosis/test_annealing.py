@@ -8,8 +8,8 @@ from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 
 from pymc_bsvm import losses
-from pymc_bsvm.inference import annealing, propagation
-from pymc_bsvm.inference.annealing import annealed_evidence
+from pymc_bsvm.diagnosis import annealing, propagation
+from pymc_bsvm.diagnosis.annealing import annealed_evidence
 from tests.solvers.problems import problem, rbf
 
 QUIET = {"progressbar": False}

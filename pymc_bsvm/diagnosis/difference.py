@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from pymc_bsvm.inference.annealing import LatentMoments
+from pymc_bsvm.diagnosis.annealing import LatentMoments
 from pymc_bsvm.losses.base import Array
 
 __all__ = ["Difference"]

@@ -10,13 +10,13 @@ from scipy import stats
 
 import pymc_bsvm as bsvm
 from pymc_bsvm import losses
+from pymc_bsvm.diagnosis.annealing import annealed_evidence
+from pymc_bsvm.diagnosis.difference import Difference
+from pymc_bsvm.diagnosis.judgement import verdict
 from pymc_bsvm.evidence import laplace_evidence
-from pymc_bsvm.inference.annealing import annealed_evidence
-from pymc_bsvm.inference.difference import Difference
 from pymc_bsvm.inference.result import EvidenceFit
-from pymc_bsvm.inference.verdict import verdict
+from tests.diagnosis.test_annealing import assert_moments
 from tests.gp import cases
-from tests.inference.test_annealing import assert_moments
 
 QUICK = {"particles": 100, "temperatures": 10, "progressbar": False, "random_seed": 1}
 

@@ -11,11 +11,11 @@ from scipy.special import logsumexp
 
 import pymc_bsvm as bsvm
 from pymc_bsvm import losses
+from pymc_bsvm.diagnosis import reweighting
+from pymc_bsvm.diagnosis.reweighting import _smoothed, reweight
 from pymc_bsvm.evidence import laplace_evidence
-from pymc_bsvm.inference import reweighting
-from pymc_bsvm.inference.reweighting import _smoothed, reweight
+from tests.diagnosis.test_verdict import two_variables
 from tests.gp import cases
-from tests.inference.test_verdict import two_variables
 
 
 @pytest.fixture(scope="module")

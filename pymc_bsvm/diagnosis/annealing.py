@@ -19,10 +19,10 @@ from rich.progress import Progress
 from scipy.special import logsumexp
 
 from pymc_bsvm._validation import check_finite
+from pymc_bsvm.diagnosis.path import Path, anneal
+from pymc_bsvm.diagnosis.propagation import SiteGaussian, propagated
+from pymc_bsvm.diagnosis.white_prior import WhitePrior
 from pymc_bsvm.evidence.approximation import Problem
-from pymc_bsvm.inference.path import Path, anneal
-from pymc_bsvm.inference.propagation import SiteGaussian, propagated
-from pymc_bsvm.inference.white_prior import WhitePrior
 from pymc_bsvm.losses import Loss
 from pymc_bsvm.losses.base import Array
 from pymc_bsvm.solvers.dual import check_kernel
@@ -236,7 +236,7 @@ def annealed_evidence(
     --------
     >>> import numpy as np
     >>> from pymc_bsvm import losses
-    >>> from pymc_bsvm.inference.annealing import annealed_evidence
+    >>> from pymc_bsvm.diagnosis.annealing import annealed_evidence
     >>> x = np.linspace(-3, 3, 50)
     >>> K = np.exp(-0.5 * (x[:, None] - x) ** 2)
     >>> loss = losses.SILF(C=10, epsilon=0.05)

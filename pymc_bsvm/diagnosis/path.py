@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from pymc_bsvm.inference.propagation import SiteGaussian
+from pymc_bsvm.diagnosis.propagation import SiteGaussian
 from pymc_bsvm.losses import Loss
 from pymc_bsvm.losses.base import Array
 

@@ -15,7 +15,7 @@ from arviz_stats.base.array import array_stats
 from pymc.model.core import Model, modelcontext
 from rich.progress import track
 
-from pymc_bsvm.inference.annealing import anneal_problem
+from pymc_bsvm.diagnosis.annealing import anneal_problem
 from pymc_bsvm.inference.objective import Marginal, marginals_of
 from pymc_bsvm.losses.base import Array
 
@@ -184,7 +184,7 @@ def reweight(
 
     See Also
     --------
-    pymc_bsvm.inference.verdict : at one point, with the latent values.
+    pymc_bsvm.diagnosis.verdict : at one point, with the latent values.
     """
     model = modelcontext(model)
     marginals = marginals_of(model, name)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pymc_bsvm.inference.difference import Difference
+from pymc_bsvm.diagnosis.difference import Difference
 
 EXACT_SD = np.array([2.0, 0.5, 1.0])
 

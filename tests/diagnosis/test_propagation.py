@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from pymc_bsvm import losses
-from pymc_bsvm.inference.propagation import propagated, tilted_moments
-from pymc_bsvm.inference.white_prior import WhitePrior
-from tests.inference.test_annealing import SILF, TRIGONOMETRIC, regression
+from pymc_bsvm.diagnosis.propagation import propagated, tilted_moments
+from pymc_bsvm.diagnosis.white_prior import WhitePrior
+from tests.diagnosis.test_annealing import SILF, TRIGONOMETRIC, regression
 
 
 @pytest.mark.parametrize(
