@@ -14,10 +14,8 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import argparse
 import logging
-import platform
 import time
 from collections.abc import Callable, Iterator
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -31,6 +29,7 @@ import pymc as pm
 import pytensor
 
 import pymc_bsvm as bsvm
+from benchmarks._machine import machine
 from pymc_bsvm.inference.latent import latent_model
 from tests.inference import simulation
 from tests.inference.simulation import Posterior, Ranks, Simulations, rank_truths, simulate
@@ -265,7 +264,7 @@ def main() -> None:
     with pytensor.config.change_flags(mode="FAST_COMPILE"):
         coverage = list(coverage_rows(arguments.data_sets))
     report = TEMPLATE.format(
-        machine=machine(),
+        machine=machine("one core, one BLAS thread", "numpy", "pymc", "pytensor", "nutpie"),
         simulations=arguments.simulations,
         data_sets=arguments.data_sets,
         rows=ROWS,
@@ -283,16 +282,6 @@ def main() -> None:
 def table_row(*cells: str) -> str:
     """Return a row of a table."""
     return "| " + " | ".join(cells) + " |"
-
-
-def machine() -> str:
-    """Name the machine and the versions."""
-    lines = Path("/proc/cpuinfo").read_text().splitlines()
-    models = [line.split(":")[1].strip() for line in lines if line.startswith("model name")]
-    libraries = ", ".join(f"{x} {version(x)}" for x in ("numpy", "pymc", "pytensor", "nutpie"))
-    return (
-        f"{models[0]}, one core, one BLAS thread, Python {platform.python_version()}, {libraries}"
-    )
 
 
 TEMPLATE = """\

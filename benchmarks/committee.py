@@ -11,15 +11,14 @@ import os
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # two workers on one core each
 
 import argparse
-import platform
 import resource
 import time
-from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
+from benchmarks._machine import machine
 from pymc_bsvm.estimators import BayesianSVR, BayesianSVRCommittee
 
 N_TEST = 5000
@@ -83,14 +82,6 @@ def main() -> None:
     Path(__file__).with_suffix(".md").write_text(page(rows, memory))
 
 
-def machine() -> str:
-    """Return what was measured on."""
-    lines = Path("/proc/cpuinfo").read_text().splitlines()
-    model = next((line.split(":")[1].strip() for line in lines if "model name" in line), "unknown")
-    libraries = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "scikit-learn"))
-    return f"{model}, {os.cpu_count()} cores, Python {platform.python_version()}, {libraries}."
-
-
 def page(rows: list[Row], memory: float) -> str:
     """Return the page."""
     table = "\n".join(
@@ -100,7 +91,7 @@ def page(rows: list[Row], memory: float) -> str:
     )
     return f"""# Committee
 
-{machine()}
+{machine(f"{os.cpu_count()} cores", "numpy", "scipy", "scikit-learn")}.
 
 Friedman's first function of five inputs, noise N(0, 1), one target in twenty ten times as noisy.
 {N_TEST} new rows of the same law; the error is that of the function without noise. Two worker

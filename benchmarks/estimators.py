@@ -21,7 +21,6 @@ os.environ.update(OPENBLAS_NUM_THREADS="1", OMP_NUM_THREADS="1")
 
 import argparse
 import json
-import platform
 import re
 import resource
 import subprocess
@@ -31,7 +30,6 @@ import time
 import warnings
 from collections.abc import Callable, Iterable
 from functools import partial
-from importlib.metadata import version
 from itertools import product
 from pathlib import Path
 from types import TracebackType
@@ -52,6 +50,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, SVR
 
 import pymc_bsvm as bsvm
+from benchmarks._machine import machine
 from pymc_bsvm.estimators import BayesianSVC, BayesianSVR
 
 REPORT = Path(__file__).with_suffix(".md")
@@ -824,20 +823,15 @@ SECTIONS: dict[str, Callable[[argparse.Namespace], str]] = {
 }
 
 
-def machine(options: argparse.Namespace) -> str:
-    """Name the machine and the versions."""
-    lines = Path("/proc/cpuinfo").read_text().splitlines()
-    models = [line.split(":")[1].strip() for line in lines if line.startswith("model name")]
-    names = ("numpy", "scipy", "numba", "scikit-learn")
-    libraries = [f"{name} {version(name)}" for name in names]
+def measured_on(options: argparse.Namespace) -> str:
+    """Name the machine and the versions, also those of other interpreters."""
+    text = machine("one BLAS thread", "numpy", "scipy", "numba", "scikit-learn")
     for name, interpreter in (("GPy", options.gpy), ("gpflow", options.gpflow)):
         if interpreter:
             code = f"from importlib.metadata import version; print(version({name!r}))"
             found = subprocess.check_output([interpreter, "-c", code], text=True).strip()
-            libraries.append(f"{name} {found}")
-    return f"{models[0]}, one BLAS thread, Python {platform.python_version()}, " + ", ".join(
-        libraries
-    )
+            text += f", {name} {found}"
+    return text
 
 
 RESUMED = """ The measures were taken in several
@@ -886,7 +880,9 @@ def main() -> None:
     if not options.quick:
         old = re.split(r"^(?=## )", REPORT.read_text(), flags=re.M)[1:] if REPORT.exists() else []
         parts = {text.splitlines()[0].removeprefix("## "): text for text in old} | parts
-        page = [HEADER.format(machine=machine(options), resumed=RESUMED if options.resume else "")]
+        page = [
+            HEADER.format(machine=measured_on(options), resumed=RESUMED if options.resume else "")
+        ]
         page += [parts[title] for title in TITLES.values() if title in parts]
         REPORT.write_text("\n\n".join(text.rstrip() for text in page) + "\n")
 

@@ -12,12 +12,10 @@ from __future__ import annotations
 
 import argparse
 import functools
-import platform
 import subprocess
 import sys
 import time
 from collections.abc import Callable
-from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
@@ -31,6 +29,7 @@ from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
 from threadpoolctl import threadpool_limits
 
 import pymc_bsvm as bsvm
+from benchmarks._machine import machine
 
 REPORT = Path(__file__).with_suffix(".md")
 REPEATS = {500: 15, 1000: 9, 2000: 5, 4000: 3}
@@ -204,8 +203,8 @@ def first_call() -> tuple[float, float]:
     """Return the seconds to the first gradient in two new processes, with imports and without."""
     code = (
         "import time; start = time.perf_counter()\n"
-        f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})\n"
-        "import evidence; X, y = evidence.data(200, 1)\n"
+        f"import sys; sys.path.insert(0, {str(Path(__file__).parents[1])!r})\n"
+        "from benchmarks import evidence; X, y = evidence.data(200, 1)\n"
         "ready = time.perf_counter()\n"
         "model = evidence.bsvr(X, y, 0.3)\n"
         "evidence.gradient_of(model, ls=0.4, background=1.0, C=10.0, epsilon=0.1)()\n"
@@ -217,15 +216,6 @@ def first_call() -> tuple[float, float]:
         )
     total, alone = map(float, run.stdout.split())
     return total, alone
-
-
-def machine() -> str:
-    """Name the machine and the versions."""
-    lines = Path("/proc/cpuinfo").read_text().splitlines()
-    models = [line.split(":")[1].strip() for line in lines if line.startswith("model name")]
-    names = ("numpy", "scipy", "pymc", "pytensor", "numba", "scikit-learn")
-    libraries = ", ".join(f"{name} {version(name)}" for name in names)
-    return f"{models[0]}, one BLAS thread, Python {platform.python_version()}, {libraries}"
 
 
 def main() -> None:
@@ -260,7 +250,9 @@ def main() -> None:
     total, alone = first_call()
     REPORT.write_text(
         TEMPLATE.format(
-            machine=machine(),
+            machine=machine(
+                "one BLAS thread", "numpy", "scipy", "pymc", "pytensor", "numba", "scikit-learn"
+            ),
             regression="\n".join(rows),
             classification="\n".join(labels),
             total=total,

@@ -15,18 +15,17 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import contextlib
 import io
-import platform
 import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from importlib.metadata import version
 from math import fsum
 from pathlib import Path
 
 import numpy as np
 from scipy import sparse
 
+from benchmarks._machine import machine
 from pymc_bsvm import losses, solve_dual
 
 LEVELS = (1e-6, 1e-8)
@@ -321,7 +320,8 @@ def main() -> None:
     seconds = time.perf_counter() - begin
     print("# Hard duals\n")
     print(
-        f"Measured by `benchmarks/hard_duals.py` in {seconds:.0f} s on {machine()}. "
+        f"Measured by `benchmarks/hard_duals.py` in {seconds:.0f} s on "
+        f"{machine('one core', 'numpy', 'osqp', 'clarabel', 'scikit-learn')}. "
         f"{len(problems)} kept problems, n from {min(len(p.y) for p in problems)} to "
         f"{max(len(p.y) for p in problems)}: {len(KERNELS)} kinds of singular or nearly singular "
         f"K ({', '.join(KERNELS)}), {len(LOSSES)} losses whose duals are quadratic programs, with "
@@ -379,20 +379,6 @@ def table(title: str, results: dict[str, dict[str, Verdict]], names: list[str]) 
             f"| {100 * spent / total:.1f} % |"
         )
     print()
-
-
-def machine() -> str:
-    """Name the machine and the versions."""
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8") as file:
-            models = [line.split(":")[1].strip() for line in file if line.startswith("model name")]
-    except OSError:
-        models = []
-    name = models[0] if models else platform.processor()
-    packages = ("numpy", "osqp", "clarabel", "scikit-learn")
-    return f"one core of {name}, Python {platform.python_version()}, " + ", ".join(
-        f"{package} {version(package)}" for package in packages
-    )
 
 
 if __name__ == "__main__":

@@ -9,7 +9,6 @@ the engine "numpy", one BLAS thread, after a small problem that loads the compil
 from __future__ import annotations
 
 import os
-import platform
 import resource
 import subprocess
 import sys
@@ -19,6 +18,7 @@ from pathlib import Path
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from benchmarks._machine import machine
 from pymc_bsvm import LowRank, losses, solve_dual
 
 SIZES = ((2_000, 100), (20_000, 100), (200_000, 100))
@@ -32,12 +32,12 @@ LOSSES = {
 
 def main() -> None:
     """Run every problem in a process of its own and write the table."""
+    used = f"one BLAS thread, {os.cpu_count()} shared cores"
     lines = [
         "# Dual solver with a covariance of low rank",
         "",
-        f"Made by `make bench-low-rank`, one BLAS thread, {os.cpu_count()} shared cores, "
-        f"Python {platform.python_version()}. The relative gap includes its rounding; the "
-        "tolerance is 1e-9.",
+        f"Made by `make bench-low-rank` on {machine(used, 'numpy')}. The relative gap includes its "
+        "rounding; the tolerance is 1e-9.",
         "",
         "| loss | n | m | steps | free | relative gap | CPU s | peak MiB |",
         "|---|--:|--:|--:|--:|--:|--:|--:|",

@@ -7,9 +7,7 @@ from __future__ import annotations
 
 import argparse
 import os
-import platform
 import time
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +17,7 @@ import pymc as pm
 from pymc.blocking import DictToArrayBijection
 
 import pymc_bsvm as bsvm
+from benchmarks._machine import machine
 
 REPORT = Path(__file__).with_suffix(".md")
 
@@ -124,15 +123,8 @@ def main() -> None:
     rows.append(run("evidence, exact", on_evidence(n, 0.3, "exact"), "pymc", draws // 5))
     rows.append(run("all latent values", on_latents(n, 0.3), "pymc", draws // 5))
     rows.append(run("all latent values", on_latents(n, 0.3), "nutpie", draws // 5))
-    REPORT.write_text(TEMPLATE.format(n=n, machine=machine(), rows="\n".join(rows)))
-
-
-def machine() -> str:
-    """Name the machine and the versions."""
-    lines = Path("/proc/cpuinfo").read_text().splitlines()
-    models = [line.split(":")[1].strip() for line in lines if line.startswith("model name")]
-    libraries = ", ".join(f"{x} {version(x)}" for x in ("numpy", "pymc", "pytensor", "nutpie"))
-    return f"{models[0]}, 2 cores, one BLAS thread, Python {platform.python_version()}, {libraries}"
+    used = machine("2 cores, one BLAS thread", "numpy", "pymc", "pytensor", "nutpie")
+    REPORT.write_text(TEMPLATE.format(n=n, machine=used, rows="\n".join(rows)))
 
 
 TEMPLATE = """\

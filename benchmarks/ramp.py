@@ -20,12 +20,10 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import argparse
 import itertools
-import platform
 import sys
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
@@ -34,6 +32,7 @@ from scipy.linalg import cholesky, solve_triangular
 from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 
+from benchmarks._machine import machine
 from pymc_bsvm.datasets import sinc, two_gaussians, twonorm
 from pymc_bsvm.evidence.laplace import laplace_evidence
 from pymc_bsvm.losses import SILF, Gaussian, Loss, Trigonometric
@@ -675,18 +674,6 @@ def note(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def machine() -> str:
-    """Name the machine and the versions."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-    except OSError:
-        lines = []
-    models = [line.split(":")[1].strip() for line in lines if line.startswith("model name")]
-    name = models[0] if models else platform.processor()
-    libraries = ", ".join(f"{library} {version(library)}" for library in ("numpy", "scipy"))
-    return f"{name}, one BLAS thread, Python {platform.python_version()}, {libraries}"
-
-
 def arguments() -> argparse.Namespace:
     """Read the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -737,7 +724,8 @@ def main() -> None:
     minutes = (time.perf_counter() - begin) / 60
     head = (
         "# The width of the ramps\n\n"
-        f"Measured by `benchmarks/ramp.py` in {minutes:.0f} minutes on {machine()}; "
+        f"Measured by `benchmarks/ramp.py` in {minutes:.0f} minutes on "
+        f"{machine('one BLAS thread', 'numpy', 'scipy')}; "
         f"{size.particles} particles, {size.temperatures} temperatures, {size.replicates} "
         f"replicates, {size.sets} data sets of each kind, {size.steps} steps along a slice of "
         f"length one.\n\n{INTRODUCTION}\n{VERDICT}\n{SAMPLER}"

@@ -13,7 +13,6 @@ import os
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-import platform
 import sys
 import time
 from collections import Counter, defaultdict
@@ -23,6 +22,7 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks._machine import machine
 from pymc_bsvm import losses, solve_dual
 
 PROBLEMS = 10_000
@@ -217,9 +217,9 @@ def report(
     certified = PROBLEMS - len(failures)
     print("# Reliability of the dual solver\n")
     print(
-        f"Measured by `benchmarks/reliability.py` in {seconds:.0f} s on {machine()}. {PROBLEMS:,} "
-        "random problems, n from 1 to 200, seeds 0 to "
-        f"{PROBLEMS - 1}, relative tolerance {TOL:g}, cold starts, `max_iter=1000`. "
+        f"Measured by `benchmarks/reliability.py` in {seconds:.0f} s on "
+        f"{machine('one core', 'numpy')}. {PROBLEMS:,} random problems, n from 1 to 200, seeds 0 "
+        f"to {PROBLEMS - 1}, relative tolerance {TOL:g}, cold starts, `max_iter=1000`. "
         "The script says how they are drawn.\n"
     )
     print(
@@ -286,17 +286,6 @@ def describe(loss: losses.Loss) -> str:
     """Print a loss with three digits."""
     values = ", ".join(f"{key}={getattr(loss, key):.3g}" for key in loss.domains)
     return f"{type(loss).__name__}({values})"
-
-
-def machine() -> str:
-    """Name the machine and the versions."""
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8") as file:
-            models = [line.split(":")[1].strip() for line in file if line.startswith("model name")]
-    except OSError:
-        models = []
-    name = models[0] if models else platform.processor()
-    return f"one core of {name}, Python {platform.python_version()}, NumPy {np.__version__}"
 
 
 if __name__ == "__main__":

@@ -16,12 +16,10 @@ thread, medians of several repetitions:
 from __future__ import annotations
 
 import functools
-import platform
 import statistics
 import sys
 import time
 from collections.abc import Callable
-from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
@@ -29,6 +27,7 @@ import scipy.linalg
 from sklearn.svm import SVC, SVR
 from threadpoolctl import threadpool_limits
 
+from benchmarks._machine import machine
 from pymc_bsvm import datasets, losses, solve_dual
 from pymc_bsvm.solvers.dual import check_kernel
 
@@ -52,19 +51,10 @@ def main() -> None:
 
 def header() -> str:
     """Describe the machine and the versions."""
-    packages = ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "scikit-learn"))
-    cpu = next(
-        (
-            line.split(":")[1].strip()
-            for line in Path("/proc/cpuinfo").read_text().splitlines()
-            if line.startswith("model name")
-        ),
-        platform.processor(),
-    )
+    used = machine("one BLAS thread", "numpy", "scipy", "scikit-learn")
     return (
         "# Dual solver: time against LIBSVM and against the BLAS floor\n\n"
-        f"Made by `make bench-solver` on {cpu}, one BLAS thread, Python "
-        f"{platform.python_version()}, {packages}. Times in milliseconds, medians of {REPEATS}.\n"
+        f"Made by `make bench-solver` on {used}. Times in milliseconds, medians of {REPEATS}.\n"
     )
 
 

@@ -11,12 +11,10 @@ import os
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import logging
-import platform
 import sys
 import time
 import warnings
 from collections.abc import Callable
-from importlib.metadata import version
 
 import arviz as az
 import numpy as np
@@ -24,6 +22,7 @@ import pymc as pm
 from pymc.sampling.mcmc import SamplingError
 
 import pymc_bsvm as bsvm
+from benchmarks._machine import machine
 
 SIZES = (20, 60, 150)
 FLIPS = (0.005, 0.01, 0.05)
@@ -57,7 +56,8 @@ def main() -> None:
     minutes = (time.perf_counter() - begin) / 60
     print("# The wall of the trigonometric likelihood\n")
     print(
-        f"Measured by `benchmarks/wall.py` in {minutes:.0f} minutes on {machine()}. "
+        f"Measured by `benchmarks/wall.py` in {minutes:.0f} minutes on "
+        f"{machine(f'{os.cpu_count()} cores', 'pymc', 'nutpie')}. "
         f"Labels of f(x) = 1.4 sin(1.7 x), x uniform on [-3, 3], drawn with the sine link; "
         f"`pm.gp.Latent` with `{AMPLITUDE:g}**2 * ExpQuad(ls={LENGTH_SCALE:g})`.\n"
     )
@@ -189,18 +189,6 @@ def slice_sample(X: np.ndarray, labels: np.ndarray) -> np.ndarray:
         if step >= 1000:
             draws.append(f)
     return np.array(draws)
-
-
-def machine() -> str:
-    """Name the machine and the versions."""
-    try:
-        with open("/proc/cpuinfo", encoding="utf-8") as file:
-            models = [line.split(":")[1].strip() for line in file if line.startswith("model name")]
-    except OSError:
-        models = []
-    name = models[0] if models else platform.processor()
-    libraries = f"PyMC {version('pymc')}, nutpie {version('nutpie')}"
-    return f"{os.cpu_count()} cores {name}, Python {platform.python_version()}, {libraries}"
 
 
 if __name__ == "__main__":
