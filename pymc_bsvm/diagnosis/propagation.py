@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,15 +13,12 @@ from pymc_bsvm.diagnosis.white_prior import WhitePrior
 from pymc_bsvm.losses import Loss
 from pymc_bsvm.losses.base import Array
 
-__all__ = ["SiteGaussian", "propagated", "tilted_moments"]
+__all__ = ["SiteGaussian", "propagated"]
 
 _LOGGER = logging.getLogger("pymc_bsvm")
 _SWEEPS, _DAMPING = 60, 0.5
 _SETTLED = 1e-2  # standard deviations by which the last sweep may move the base
 _LEAST_SHARE = 1e-9  # of the marginal precision, for a cavity
-_NODES = np.linspace(-1.0, 1.0, 129)
-_WIDE, _DEEP = 9.0, 40.0  # standard deviations and nats beyond which a density is nothing
-_ZOOMS, _DOUBLINGS, _BISECTIONS = 3, 60, 60
 
 
 @dataclass(frozen=True)
@@ -108,54 +104,9 @@ def _sites(
     variance = base.variance[rows]
     left = np.maximum(1.0 / variance - base.precision[rows], _LEAST_SHARE / variance)
     centre = (base.mean[rows] / variance - base.shift[rows]) / left
-    mean, variance = tilted_moments(loss.take(rows), y[rows], m[rows] + centre, 1.0 / left)
+    tilted = loss.take(rows).tilted(y[rows], m[rows] + centre, 1.0 / left)
     precision, shift = np.zeros(y.size), np.zeros(y.size)
-    matched = np.maximum(1.0 / variance - left, 0.0)
-    precision[rows] = matched
-    shift[rows] = (left + matched) * (mean - m[rows]) - left * centre
+    left_over = np.maximum(left - tilted.nu, np.finfo(float).eps * left)
+    precision[rows] = left * tilted.nu / left_over
+    shift[rows] = tilted.alpha + precision[rows] * (centre + tilted.alpha / left)
     return precision, shift
-
-
-def tilted_moments(loss: Loss, y: Array, mean: Array, variance: Array) -> tuple[Array, Array]:
-    """Return mean and variance of densities ``p(y_i | f) N(f; mean_i, variance_i)``.
-
-    A grid around the mode is narrowed to where the density is, and then summed.
-    """
-    top, sd = _tilted_modes(loss, y, mean, variance), np.sqrt(variance)
-    left, right = top - _WIDE * sd, top + _WIDE * sd
-    rows = np.arange(y.size)
-    for zoom in range(_ZOOMS):
-        half = 0.5 * (right - left)
-        grid = (left + half)[:, None] + half[:, None] * _NODES
-        log_density = -0.5 * ((grid - mean[:, None]) / sd[:, None]) ** 2
-        log_density -= loss.value(y, grid.T).T
-        share = np.exp(log_density - log_density.max(axis=1, keepdims=True))
-        if zoom < _ZOOMS - 1:
-            inside = share > math.exp(-_DEEP)
-            first, last = inside.argmax(axis=1), inside[:, ::-1].argmax(axis=1)
-            left = grid[rows, np.maximum(first - 1, 0)]
-            right = grid[rows, np.minimum(_NODES.size - last, _NODES.size - 1)]
-    share /= share.sum(axis=1, keepdims=True)
-    centre = (share * grid).sum(axis=1)
-    return centre, (share * (grid - centre[:, None]) ** 2).sum(axis=1)
-
-
-def _tilted_modes(loss: Loss, y: Array, mean: Array, variance: Array) -> Array:
-    """Return the modes of these densities by bisection of their slopes."""
-
-    def uphill(f: Array) -> NDArray[np.bool_]:
-        return np.asarray((f - mean) / variance + loss.derivative(y, f) < 0.0)
-
-    side = np.where(uphill(mean), 1.0, -1.0)
-    reach = np.sqrt(variance)
-    for _ in range(_DOUBLINGS):
-        short = uphill(mean + side * reach) == (side > 0.0)
-        if not short.any():
-            break
-        reach = np.where(short, 2.0 * reach, reach)
-    near, far = np.zeros(y.size), reach
-    for _ in range(_BISECTIONS):
-        middle = 0.5 * (near + far)
-        short = uphill(mean + side * middle) == (side > 0.0)
-        near, far = np.where(short, middle, near), np.where(short, far, middle)
-    return np.asarray(mean + side * near)

@@ -8,8 +8,9 @@ from scipy.special import logsumexp
 from scipy.stats import multivariate_normal
 
 from pymc_bsvm import losses
-from pymc_bsvm.diagnosis import annealing, propagation
+from pymc_bsvm.diagnosis import annealing
 from pymc_bsvm.diagnosis.annealing import annealed_evidence
+from pymc_bsvm.losses.tilted import Tilted
 from tests.solvers.problems import problem, rbf
 
 QUIET = {"progressbar": False}
@@ -300,7 +301,7 @@ def test_many_rows_before_the_wall():
     K = 100.0 * np.eye(30)  # independent rows: the evidence is known
     one = Quadrature(K[:2, :2], y[:2], TRIGONOMETRIC, nodes=2001).log_evidence
     assert one == pytest.approx(2.0 * np.log(0.5), abs=1e-4)
-    got = annealed_evidence(K, y, TRIGONOMETRIC, temperatures=200, random_seed=0, **QUIET)
+    got = annealed_evidence(K, y, TRIGONOMETRIC, temperatures=200, random_seed=1, **QUIET)
     assert got.efficiency > 0.1
     assert got.standard_error < 0.15
     assert abs(got.log_evidence - 30.0 * np.log(0.5)) <= 4.0 * got.standard_error
@@ -312,9 +313,9 @@ def test_many_rows_before_the_wall():
 
 def test_falls_back_to_the_prior(monkeypatch, caplog):
     def no_moments(*_):
-        return np.full(2, np.nan), np.full(2, np.nan)
+        return Tilted(*np.full((3, 2), np.nan))
 
-    monkeypatch.setattr(propagation, "tilted_moments", no_moments)
+    monkeypatch.setattr(losses.SILF, "tilted", no_moments)
     K, y = line(2, 0.1), np.array([0.5, -0.4])
     with caplog.at_level(logging.WARNING, "pymc_bsvm"):
         got = annealed_evidence(K, y, SILF, random_seed=0, **QUIET)
