@@ -53,7 +53,7 @@ class Interval:
             text = f"{self.low:g} {'<=' if self.includes_low else '<'} {text}"
         if math.isfinite(self.high):
             text = f"{text} {'<=' if self.includes_high else '<'} {self.high:g}"
-        return text if text != name else f"{name} finite"
+        return text if text != name else f"-inf < {name} < inf"
 
     def check(self, name: str, value: Any) -> None:
         """Raise unless every element of the array ``value`` is finite and inside.

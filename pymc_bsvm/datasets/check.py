@@ -4,9 +4,14 @@ Each function returns the checked value, converted, or raises an error of two se
 wrong with the value seen, and what to pass instead.
 """
 
-from numbers import Integral, Real
+from numbers import Integral
 
 import numpy as np
+
+from pymc_bsvm._validation import Interval, as_parameter
+
+_SCALE = Interval(low=0.0, includes_low=True)
+_SHARE = Interval(0.0, 1.0, includes_low=True, includes_high=True)
 
 type RandomState = int | np.integer | np.random.Generator | None
 """A seed, a generator to continue, or None for a fresh seed of the operating system."""
@@ -28,28 +33,17 @@ def rows(n: int) -> int:
 
 def real(name: str, value: object) -> float:
     """Return a finite real number as a float."""
-    message = f"{name} = {value!r} is not a finite real number. Pass one, such as {name}=1.0."
-    if isinstance(value, bool) or not isinstance(value, Real):
-        raise TypeError(message)
-    if not np.isfinite(float(value)):
-        raise ValueError(message)
-    return float(value)
+    return as_parameter(name, value, Interval())
 
 
-def scale(name: str, value: float) -> float:
+def scale(name: str, value: object) -> float:
     """Return a scale, a finite number that is zero or larger."""
-    number = real(name, value)
-    if number < 0:
-        raise ValueError(f"{name} = {value!r} is negative. Pass zero or a positive number.")
-    return number
+    return as_parameter(name, value, _SCALE)
 
 
-def share(name: str, value: float) -> float:
+def share(name: str, value: object) -> float:
     """Return a share, a number in [0, 1]."""
-    number = real(name, value)
-    if not 0 <= number <= 1:
-        raise ValueError(f"{name} = {value!r} is outside [0, 1]. Pass a share, such as 0.1.")
-    return number
+    return as_parameter(name, value, _SHARE)
 
 
 def choice[T](name: str, value: T, allowed: tuple[T, ...]) -> T:

@@ -132,13 +132,13 @@ def test_bad_count_and_seed(draw, refuses):
 
 
 def test_bad_scales(refuses):
-    with refuses(ValueError, "sigma = -1.0 "):
+    with refuses(ValueError, "sigma must satisfy 0 <= sigma, but it is -1.0."):
         noise.gaussian(3, sigma=-1.0)
-    with refuses(ValueError, "scale = -1.0 "):
+    with refuses(ValueError, "scale must satisfy 0 <= scale, but it is -1.0."):
         noise.student(3, scale=-1.0)
     with refuses(ValueError, "df = 0 "):
         noise.student(3, df=0)
-    with refuses(ValueError, "df = -2.0 "):
+    with refuses(ValueError, "df must satisfy 0 <= df, but it is -2.0."):
         noise.student(3, df=-2.0)
 
 
@@ -164,7 +164,7 @@ def test_replace_reaches_every_row():
 
 
 def test_replace_refuses(refuses):
-    with refuses(ValueError, "share = 1.5 "):
+    with refuses(ValueError, "share must satisfy 0 <= share <= 1, but it is 1.5."):
         noise.replace(np.zeros(3), 1.5)
-    with refuses(ValueError, "scale = -1.0 "):
+    with refuses(ValueError, "scale must satisfy 0 <= scale, but it is -1.0."):
         noise.replace(np.zeros(3), 0.5, scale=-1.0)

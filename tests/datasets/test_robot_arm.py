@@ -83,8 +83,8 @@ def test_added_inputs():
         ({"n": -1}, ValueError, "n = -1 "),
         ({"inputs": 3}, ValueError, "inputs = 3 "),
         ({"inputs": "2"}, ValueError, "inputs = '2' "),
-        ({"noise_sd": -0.1}, ValueError, "noise_sd = -0.1 "),
-        ({"noise_sd": np.nan}, ValueError, "noise_sd = nan "),
+        ({"noise_sd": -0.1}, ValueError, "noise_sd must satisfy 0 <= noise_sd, but it is -0.1."),
+        ({"noise_sd": np.nan}, ValueError, "noise_sd must satisfy 0 <= noise_sd, but it is nan."),
         ({"random_state": 0.5}, TypeError, "random_state = 0.5 "),
     ],
 )

@@ -36,8 +36,8 @@ BAD = [
     for value in values
 ]
 DOMAINS = {
-    "mu": "mu finite",
-    "f": "f finite",
+    "mu": "-inf < mu < inf",
+    "f": "-inf < f < inf",
     "C": "0 < C",
     "epsilon": "0 < epsilon",
     "beta": "0 < beta <= 1",
@@ -246,7 +246,7 @@ def test_losses_refuse_numbers_outside_the_domain(value):
 @pytest.mark.parametrize(
     ("interval", "text", "inside", "outside"),
     [
-        (Interval(), "x finite", [-1e300, 0.0], [np.inf, np.nan]),
+        (Interval(), "-inf < x < inf", [-1e300, 0.0], [np.inf, np.nan]),
         (Interval(0.0), "0 < x", [1e-300], [0.0, np.inf]),
         (Interval(0.0, 1.0, includes_high=True), "0 < x <= 1", [1e-9, 1.0], [0.0, 1.1]),
         (Interval(0.0, 0.5, includes_low=True), "0 <= x < 0.5", [0.0, 0.4], [0.5, -1e-9]),

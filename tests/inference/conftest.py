@@ -1,8 +1,6 @@
 """Small models and their fits, and the same numbers in NumPy and SciPy."""
 
-import re
-from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -15,26 +13,6 @@ import pymc_bsvm as bsvm
 from pymc_bsvm import losses
 from pymc_bsvm.inference import EvidenceFit
 from tests.gp import cases
-
-Refuses = Callable[..., AbstractContextManager[None]]
-
-
-@pytest.fixture
-def refuses() -> Refuses:
-    """Expect an error of exactly two sentences that contains the given words."""
-
-    @contextmanager
-    def expect(error: type[Exception], *words: str) -> Iterator[None]:
-        with pytest.raises(error) as caught:
-            yield
-        message = str(caught.value)
-        assert type(caught.value) is error
-        assert len(re.findall(r"\.(?=\s|$)", message)) == 2, message
-        assert message.endswith("."), message
-        for word in words:
-            assert word in message, message
-
-    return expect
 
 
 @pytest.fixture(scope="module")
