@@ -9,12 +9,12 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pymc_bsvm._typing import Array
 from pymc_bsvm._validation import Interval
 from pymc_bsvm.covariance.factor import LowRankFactor
 from pymc_bsvm.covariance.lapack import cholesky_solve_in_place
 from pymc_bsvm.covariance.low_rank import LowRank
 from pymc_bsvm.covariance.woodbury import factorize_columns, leverages
-from pymc_bsvm.losses.base import Array
 
 __all__ = ["Conditioned", "condition"]
 

@@ -8,9 +8,9 @@ from functools import cached_property
 import numpy as np
 from scipy.linalg import solve_triangular
 
+from pymc_bsvm._typing import Array
 from pymc_bsvm.covariance.dense import factorize
 from pymc_bsvm.covariance.factor import Factor
-from pymc_bsvm.losses.base import Array
 
 __all__ = ["DenseConditioned", "condition_dense"]
 

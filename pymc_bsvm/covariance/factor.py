@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pymc_bsvm._typing import Array
 from pymc_bsvm.covariance import woodbury
 from pymc_bsvm.covariance.lapack import cholesky_inverse_in_place, cholesky_solve_in_place
 from pymc_bsvm.covariance.woodbury import Woodbury
-from pymc_bsvm.losses.base import Array
 
 __all__ = ["Factor", "LowRankFactor", "as_factor"]
 

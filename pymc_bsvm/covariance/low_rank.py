@@ -8,9 +8,9 @@ from typing import Any, Never
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pymc_bsvm._typing import Array
 from pymc_bsvm._validation import Interval, check_finite
 from pymc_bsvm.covariance.woodbury import WOODBURY, Parts
-from pymc_bsvm.losses.base import Array
 
 __all__ = ["LowRank"]
 

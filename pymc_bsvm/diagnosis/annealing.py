@@ -18,13 +18,13 @@ from numpy.typing import ArrayLike
 from rich.progress import Progress
 from scipy.special import logsumexp
 
+from pymc_bsvm._typing import Array
 from pymc_bsvm._validation import check_finite
 from pymc_bsvm.diagnosis.path import Path, anneal
 from pymc_bsvm.diagnosis.propagation import SiteGaussian, propagated
 from pymc_bsvm.diagnosis.white_prior import WhitePrior
 from pymc_bsvm.evidence.approximation import Problem
 from pymc_bsvm.losses import Loss
-from pymc_bsvm.losses.base import Array
 from pymc_bsvm.solvers.dual import check_kernel
 
 __all__ = ["AnnealedEvidence", "LatentMoments", "anneal_problem", "annealed_evidence"]

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from pymc_bsvm._typing import Array
 from pymc_bsvm.diagnosis.annealing import LatentMoments
-from pymc_bsvm.losses.base import Array
 
 __all__ = ["Difference"]
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from pymc.model.core import Model, modelcontext
 
+from pymc_bsvm._typing import Array
 from pymc_bsvm.diagnosis.annealing import AnnealedEvidence, anneal_problem
 from pymc_bsvm.diagnosis.difference import Difference
 from pymc_bsvm.gp.conditioned import Conditioned
 from pymc_bsvm.inference.objective import marginals_of, only
 from pymc_bsvm.inference.result import EvidenceFit
-from pymc_bsvm.losses.base import Array
 
 if TYPE_CHECKING:
     import pandas as pd

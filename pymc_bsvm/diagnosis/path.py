@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from pymc_bsvm._typing import Array
 from pymc_bsvm.diagnosis.propagation import SiteGaussian
 from pymc_bsvm.losses import Loss
-from pymc_bsvm.losses.base import Array
 
 __all__ = ["Path", "Run", "anneal"]
 

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
+from pymc_bsvm._typing import Array
 from pymc_bsvm.diagnosis.white_prior import WhitePrior
 from pymc_bsvm.losses import Loss
-from pymc_bsvm.losses.base import Array
 
 __all__ = ["SiteGaussian", "propagated"]
 

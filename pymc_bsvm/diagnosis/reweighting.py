@@ -15,9 +15,9 @@ from arviz_stats.base.array import array_stats
 from pymc.model.core import Model, modelcontext
 from rich.progress import track
 
+from pymc_bsvm._typing import Array
 from pymc_bsvm.diagnosis.annealing import anneal_problem
 from pymc_bsvm.inference.objective import Marginal, marginals_of
-from pymc_bsvm.losses.base import Array
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -14,6 +14,7 @@ from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from pymc_bsvm._typing import Array
 from pymc_bsvm.estimators.base import BayesianMachine
 from pymc_bsvm.estimators.kernels.precomputed import UnknownVariance
 from pymc_bsvm.estimators.likelihood import classification_likelihood
@@ -22,7 +23,7 @@ from pymc_bsvm.estimators.trained import Trained, table_of
 from pymc_bsvm.estimators.tree import tree_of
 from pymc_bsvm.evidence.approximation import Approximation
 from pymc_bsvm.evidence.predictive import ClassPredictive
-from pymc_bsvm.losses.base import Array, ClassificationLoss
+from pymc_bsvm.losses.base import ClassificationLoss
 
 __all__ = ["BayesianSVC"]
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.validation import validate_data
 
+from pymc_bsvm._typing import Array
 from pymc_bsvm.estimators.base import BayesianMachine, progress, warn_of
 from pymc_bsvm.estimators.experts import Part, SumOfEvidences, calibration, combine, partition
 from pymc_bsvm.estimators.likelihood import betas_of, noise_in, silf_likelihood
@@ -17,7 +18,6 @@ from pymc_bsvm.estimators.predictions import RegressionPredictions
 from pymc_bsvm.estimators.scale import Scale
 from pymc_bsvm.estimators.search import search
 from pymc_bsvm.evidence.predictive import RegressionPredictive
-from pymc_bsvm.losses.base import Array
 from pymc_bsvm.search import Ending, ascend
 
 __all__ = ["BayesianSVRCommittee"]

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 from sklearn.cluster import MiniBatchKMeans
 
+from pymc_bsvm._typing import Array
 from pymc_bsvm.estimators.machine import Blueprint, Machine, MachineEvidence
 from pymc_bsvm.evidence.predictive import RegressionPredictive
-from pymc_bsvm.losses.base import Array, RegressionLoss
+from pymc_bsvm.losses.base import RegressionLoss
 
 __all__ = ["Combination", "Part", "SumOfEvidences", "calibration", "combine", "partition"]
 

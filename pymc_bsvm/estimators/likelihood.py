@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from pymc_bsvm import losses
+from pymc_bsvm._typing import Array, Parameter
 from pymc_bsvm._validation import Interval, as_parameter, positive
-from pymc_bsvm.losses.base import Array, Loss, Parameter, RegressionLoss
+from pymc_bsvm.losses.base import Loss, RegressionLoss
 from pymc_bsvm.search import Hyperparameter
 
 __all__ = [

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
+from pymc_bsvm._typing import Array
 from pymc_bsvm.evidence.predictive import RegressionPredictive
-from pymc_bsvm.losses.base import Array
 
 __all__ = ["RegressionMixture"]
 

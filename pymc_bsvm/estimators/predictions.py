@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from pymc_bsvm._typing import Array
 from pymc_bsvm._validation import Interval, as_parameter
-from pymc_bsvm.losses.base import Array
 
 __all__ = ["Predictive", "RegressionPredictions"]
 

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from pymc_bsvm._typing import Array
 from pymc_bsvm.estimators.base import BayesianMachine
 from pymc_bsvm.estimators.likelihood import (
     Likelihood,
@@ -26,7 +27,7 @@ from pymc_bsvm.estimators.trained import table_of
 from pymc_bsvm.estimators.tree import tree_of
 from pymc_bsvm.evidence.approximation import Approximation
 from pymc_bsvm.evidence.predictive import RegressionPredictive
-from pymc_bsvm.losses.base import Array, RegressionLoss
+from pymc_bsvm.losses.base import RegressionLoss
 
 __all__ = ["BayesianSVR"]
 

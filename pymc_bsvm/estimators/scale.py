@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from pymc_bsvm.losses.base import Array
+from pymc_bsvm._typing import Array
 
 __all__ = ["Scale"]
 

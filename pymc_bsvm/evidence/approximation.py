@@ -17,11 +17,11 @@ from typing import Any, ClassVar, NamedTuple, Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pymc_bsvm._typing import Array
 from pymc_bsvm.covariance import LowRank
 from pymc_bsvm.evidence.gradient import EvidenceGradient
 from pymc_bsvm.evidence.posterior import Posterior
 from pymc_bsvm.losses import Loss
-from pymc_bsvm.losses.base import Array
 from pymc_bsvm.solvers import DualSolution, solve_dual
 from pymc_bsvm.solvers.dual import as_problem
 

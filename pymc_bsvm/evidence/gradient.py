@@ -17,9 +17,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pymc_bsvm._typing import Array, Parameter
 from pymc_bsvm.covariance.conditioned import Conditioned
 from pymc_bsvm.losses import jet_language as jets
-from pymc_bsvm.losses.base import Array, Loss, Parameter, formulas, smooth_curvature
+from pymc_bsvm.losses.base import Loss, formulas, smooth_curvature
 from pymc_bsvm.solvers.determinant import log_det_gradient
 from pymc_bsvm.solvers.kernel import solve_free
 

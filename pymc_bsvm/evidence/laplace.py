@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pymc_bsvm._typing import Array
 from pymc_bsvm._validation import as_parameter, positive
 from pymc_bsvm.covariance import Factor, LowRank, LowRankFactor
 from pymc_bsvm.covariance.conditioned import Conditioned
@@ -25,7 +26,6 @@ from pymc_bsvm.evidence.approximation import (
 from pymc_bsvm.evidence.gradient import EvidenceGradient, evidence_gradient
 from pymc_bsvm.evidence.posterior import Posterior, condition_on, times
 from pymc_bsvm.losses import Loss
-from pymc_bsvm.losses.base import Array
 from pymc_bsvm.losses.parametrized import is_symbolic
 from pymc_bsvm.solvers import DualSolution, DualSolveError
 from pymc_bsvm.solvers.certificate import certified

@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pymc_bsvm._typing import Array
 from pymc_bsvm.covariance import LowRank, LowRankFactor
 from pymc_bsvm.covariance.conditioned import Conditioned, condition
 from pymc_bsvm.covariance.dense_conditioned import DenseConditioned, condition_dense
@@ -15,7 +16,6 @@ from pymc_bsvm.covariance.lapack import cholesky_solve_in_place
 from pymc_bsvm.evidence.predictive import log_predictive_density
 from pymc_bsvm.evidence.sparse_posterior import SparsePosterior
 from pymc_bsvm.losses import Loss
-from pymc_bsvm.losses.base import Array
 from pymc_bsvm.solvers import Factor
 
 __all__ = ["Cavity", "LaplacePosterior", "Posterior", "condition_on", "times"]

@@ -16,8 +16,9 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pymc_bsvm._typing import Array
 from pymc_bsvm._validation import Interval, check_finite
-from pymc_bsvm.losses.base import Array, ClassificationLoss, Loss, RegressionLoss
+from pymc_bsvm.losses.base import ClassificationLoss, Loss, RegressionLoss
 from pymc_bsvm.losses.convolution import Convolution
 from pymc_bsvm.losses.piece import log_one_minus_exp
 

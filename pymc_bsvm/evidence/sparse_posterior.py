@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
-from pymc_bsvm.losses.base import Array
+from pymc_bsvm._typing import Array
 
 __all__ = ["SparsePosterior"]
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pymc_bsvm._typing import Array, Parameter
 from pymc_bsvm._validation import Interval, as_parameter
 from pymc_bsvm.evidence.approximation import Evidence
 from pymc_bsvm.evidence.predictive import ClassPredictive, RegressionPredictive, predictive
 from pymc_bsvm.gp.data import as_numbers
 from pymc_bsvm.gp.support_vectors import SupportVectors
 from pymc_bsvm.losses import RegressionLoss
-from pymc_bsvm.losses.base import Array, Parameter
 
 if TYPE_CHECKING:
     from pymc_bsvm.gp.evaluator import Evaluator

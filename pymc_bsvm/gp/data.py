@@ -13,9 +13,9 @@ from pytensor.graph.basic import Constant, Variable
 from pytensor.scalar import Cast
 from pytensor.tensor.elemwise import Elemwise
 
+from pymc_bsvm._typing import Array
 from pymc_bsvm._validation import check_finite, check_labels
 from pymc_bsvm.losses import Loss
-from pymc_bsvm.losses.base import Array
 
 __all__ = [
     "as_inputs",

@@ -15,13 +15,13 @@ from pytensor.compile.sharedvalue import SharedVariable
 from pytensor.graph.traversal import ancestors
 from pytensor.tensor.random.op import RNGConsumerOp
 
+from pymc_bsvm._typing import Array
 from pymc_bsvm._validation import check_labels
 from pymc_bsvm.evidence.approximation import Approximation
 from pymc_bsvm.gp.conditioned import Conditioned
 from pymc_bsvm.gp.data import binary_labels_hint, known_value
 from pymc_bsvm.gp.prior import probe
 from pymc_bsvm.losses import Loss
-from pymc_bsvm.losses.base import Array
 
 if TYPE_CHECKING:
     from pymc_bsvm.gp.marginal import Specification

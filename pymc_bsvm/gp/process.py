@@ -15,6 +15,7 @@ from pymc.model.core import Model, modelcontext
 from pytensor.graph.basic import Variable
 from pytensor.tensor.linalg import cholesky, solve_triangular
 
+from pymc_bsvm._typing import Array
 from pymc_bsvm._validation import Interval, as_parameter
 from pymc_bsvm.evidence.approximation import Approximation, Evidence, approximation_of
 from pymc_bsvm.evidence.predictive import ClassPredictive, RegressionPredictive
@@ -29,7 +30,6 @@ from pymc_bsvm.gp.row_loss import RowLoss
 from pymc_bsvm.gp.support_vectors import SupportVectors
 from pymc_bsvm.graph import sites
 from pymc_bsvm.losses import Loss
-from pymc_bsvm.losses.base import Array
 
 __all__ = ["LaplaceProcess", "MarginalProcess"]
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from pymc_bsvm._typing import Array, Parameter
 from pymc_bsvm.evidence.approximation import Evidence
 from pymc_bsvm.losses import RegressionLoss
-from pymc_bsvm.losses.base import Array, Parameter
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from pymc.model.core import Model
 
+from pymc_bsvm._typing import Array
 from pymc_bsvm.gp.process import LaplaceProcess
-from pymc_bsvm.losses.base import Array
 
 __all__ = ["Committee"]
 

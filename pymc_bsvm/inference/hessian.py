@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.stats import qmc
 
-from pymc_bsvm.losses.base import Array
+from pymc_bsvm._typing import Array
 
 __all__ = ["Density", "Hessian", "nearest_gaussian"]
 

@@ -14,8 +14,8 @@ from pymc.backends.arviz import coords_and_dims_for_inferencedata
 from scipy.special import logsumexp
 from scipy.stats import wasserstein_distance
 
+from pymc_bsvm._typing import Array
 from pymc_bsvm.inference.result import EvidenceFit
-from pymc_bsvm.losses.base import Array
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -20,12 +20,12 @@ from pymc.backends.arviz import (
 from pymc.model.core import Model
 
 from pymc_bsvm._pickling import ByCloudpickle
+from pymc_bsvm._typing import Array
 from pymc_bsvm.evidence.approximation import Evidence
 from pymc_bsvm.gp.conditioned import Conditioned
 from pymc_bsvm.inference.committee import Committee
 from pymc_bsvm.inference.hessian import Hessian
 from pymc_bsvm.inference.objective import LogPosterior, marginals_of, only
-from pymc_bsvm.losses.base import Array
 from pymc_bsvm.search import Ending, Restart
 from pymc_bsvm.solvers import DualSolution, DualSolveError
 

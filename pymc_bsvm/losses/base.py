@@ -18,12 +18,12 @@ from typing import Any, ClassVar, NamedTuple, Self, final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from pymc_bsvm._typing import Array, Parameter
 from pymc_bsvm._validation import as_parameter, check_finite, check_labels, positive
 from pymc_bsvm.losses.blurred import Blurred
 from pymc_bsvm.losses.contract import Contract
 from pymc_bsvm.losses.convolution import Convolution
 from pymc_bsvm.losses.formula import Formulas, formulas, smooth_curvature
-from pymc_bsvm.losses.parametrized import Array, Parameter
 from pymc_bsvm.losses.tilted import Tilted
 
 __all__ = [

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 import numpy as np
 
+from pymc_bsvm._typing import Array, Parameter
 from pymc_bsvm.losses.formula import formulas
-from pymc_bsvm.losses.parametrized import Array, Parameter
 from pymc_bsvm.losses.quadrature import log_integral
 
 if TYPE_CHECKING:

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 
 from numpy.typing import ArrayLike
 
+from pymc_bsvm._typing import Array, Parameter
 from pymc_bsvm.losses.formula import Formulas, formulas
-from pymc_bsvm.losses.parametrized import Array, Parameter, Parametrized
+from pymc_bsvm.losses.parametrized import Parametrized
 from pymc_bsvm.losses.tilted import Tilted, by_quadrature
 
 if TYPE_CHECKING:

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import log_ndtr, ndtri
 
+from pymc_bsvm._typing import Array
 from pymc_bsvm.losses.blurred import Blurred, of_argument
-from pymc_bsvm.losses.parametrized import Array
 from pymc_bsvm.losses.piece import Piece, log_one_minus_exp, mills_ratio
 from pymc_bsvm.losses.quadrature import log_integral
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from pymc_bsvm._typing import Parameter
 from pymc_bsvm._validation import positive
-from pymc_bsvm.losses.base import Formulas, Parameter
+from pymc_bsvm.losses.base import Formulas
 from pymc_bsvm.losses.noise import NoiseFormulas
 from pymc_bsvm.losses.piece import Piece
 from pymc_bsvm.losses.piecewise import PiecewiseNoise

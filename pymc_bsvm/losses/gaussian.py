@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from pymc_bsvm._typing import Array, Parameter
 from pymc_bsvm._validation import positive
-from pymc_bsvm.losses.base import Array, Formulas, Parameter
+from pymc_bsvm.losses.base import Formulas
 from pymc_bsvm.losses.convolution import Convolution, GaussianConvolution
 from pymc_bsvm.losses.gaussian_tail import make_erfcx
 from pymc_bsvm.losses.noise import NoiseFormulas, NoiseLoss

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from pymc_bsvm._typing import Parameter
 from pymc_bsvm._validation import positive
-from pymc_bsvm.losses.base import Parameter
 from pymc_bsvm.losses.epsilon_insensitive import (
     insensitive_envelope,
     insensitive_formulas,

@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from pymc_bsvm.losses.base import ClassificationLoss, Formulas, Parameter
+from pymc_bsvm._typing import Parameter
+from pymc_bsvm.losses.base import ClassificationLoss, Formulas
 
 __all__ = ["Logistic"]
 

@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pymc_bsvm._typing import Array, Parameter
 from pymc_bsvm.losses import numpy_language
-from pymc_bsvm.losses.base import LEAST_UNIFORM, Array, Parameter, RegressionLoss
+from pymc_bsvm.losses.base import LEAST_UNIFORM, RegressionLoss
 
 __all__ = ["NoiseFormulas", "NoiseLoss", "noise_formulas"]
 

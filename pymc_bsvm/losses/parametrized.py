@@ -8,15 +8,10 @@ from types import MappingProxyType
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 
 from pymc_bsvm._validation import Interval, as_row_parameter
 
-__all__ = ["Array", "Parameter", "Parametrized", "is_symbolic"]
-
-type Array = NDArray[np.float64]
-type Parameter = float | Array
-"""One number that all rows share, or a vector of one for each row."""
+__all__ = ["Parametrized", "is_symbolic"]
 
 
 class Parametrized:

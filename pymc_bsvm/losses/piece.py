@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import erfcx
 
-from pymc_bsvm.losses.parametrized import Array, Parameter
+from pymc_bsvm._typing import Array, Parameter
 from pymc_bsvm.losses.quadrature import NODES, WEIGHTS
 
 __all__ = ["Piece", "log_one_minus_exp", "mills_ratio"]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Any
 
+from pymc_bsvm._typing import Array, Parameter
 from pymc_bsvm.losses.convolution import Convolution, PiecewiseConvolution
 from pymc_bsvm.losses.noise import NoiseLoss
-from pymc_bsvm.losses.parametrized import Array, Parameter
 from pymc_bsvm.losses.piece import Piece
 from pymc_bsvm.losses.tilted import Tilted, by_pieces
 

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from scipy.special import log_ndtr
 
-from pymc_bsvm.losses.base import Array, ClassificationLoss, Formulas, formulas
+from pymc_bsvm._typing import Array
+from pymc_bsvm.losses.base import ClassificationLoss, Formulas, formulas
 from pymc_bsvm.losses.gaussian_tail import make_hazard
 from pymc_bsvm.losses.tilted import Tilted
 

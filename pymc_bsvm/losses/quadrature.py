@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_bsvm.losses.parametrized import Array
+from pymc_bsvm._typing import Array
 
 __all__ = ["NODES", "WEIGHTS", "Rule", "log_integral", "rule"]
 

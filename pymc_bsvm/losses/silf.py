@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pymc_bsvm._typing import Array, Parameter
 from pymc_bsvm._validation import Interval, positive
-from pymc_bsvm.losses.base import Array, Formulas, Parameter
+from pymc_bsvm.losses.base import Formulas
 from pymc_bsvm.losses.gaussian_tail import make_erfcx
 from pymc_bsvm.losses.noise import NoiseFormulas
 from pymc_bsvm.losses.piece import Piece

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from pymc_bsvm._typing import Parameter
 from pymc_bsvm._validation import positive
-from pymc_bsvm.losses.base import ClassificationLoss, Formulas, Parameter
+from pymc_bsvm.losses.base import ClassificationLoss, Formulas
 
 __all__ = ["SoftMarginL2"]
 

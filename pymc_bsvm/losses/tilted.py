@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pymc_bsvm._typing import Array
 from pymc_bsvm.losses.blurred import Blurred, of_argument
-from pymc_bsvm.losses.parametrized import Array
 from pymc_bsvm.losses.piece import Piece
 from pymc_bsvm.losses.quadrature import rule
 

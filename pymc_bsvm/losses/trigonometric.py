@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+from pymc_bsvm._typing import Array, Parameter
 from pymc_bsvm._validation import positive
-from pymc_bsvm.losses.base import Array, ClassificationLoss, Formulas, Parameter
+from pymc_bsvm.losses.base import ClassificationLoss, Formulas
 from pymc_bsvm.losses.piece import Piece
 from pymc_bsvm.losses.ramp import make_ramp
 from pymc_bsvm.losses.tilted import Tilted, by_pieces

@@ -9,8 +9,8 @@ import numpy as np
 import xarray as xr
 from arviz_stats.base.array import array_stats
 
+from pymc_bsvm._typing import Array
 from pymc_bsvm.inference.result import EvidenceFit
-from pymc_bsvm.losses.base import Array
 
 __all__ = ["plot_marginals"]
 

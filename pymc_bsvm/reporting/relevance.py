@@ -9,8 +9,8 @@ import numpy as np
 import xarray as xr
 from matplotlib.axes import Axes
 
+from pymc_bsvm._typing import Array
 from pymc_bsvm.inference.result import EvidenceFit
-from pymc_bsvm.losses.base import Array
 from pymc_bsvm.reporting.training import axes_or_new
 
 __all__ = ["plot_relevance"]

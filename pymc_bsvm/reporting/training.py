@@ -13,10 +13,10 @@ from matplotlib.axes import Axes
 from numpy.typing import NDArray
 from pymc.model.core import Model
 
+from pymc_bsvm._typing import Array
 from pymc_bsvm.gp.data import known_value
 from pymc_bsvm.gp.process import MarginalProcess
 from pymc_bsvm.losses import Loss
-from pymc_bsvm.losses.base import Array
 
 __all__ = ["Training", "axes_or_new", "check_column"]
 

@@ -10,13 +10,13 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pymc_bsvm._typing import Array
 from pymc_bsvm._validation import Interval, as_parameter, check_finite, positive
 from pymc_bsvm.covariance import LowRank
 from pymc_bsvm.covariance.dense import DENSE
 from pymc_bsvm.covariance.factor import as_factor
 from pymc_bsvm.covariance.woodbury import WOODBURY
 from pymc_bsvm.losses import Loss
-from pymc_bsvm.losses.base import Array
 from pymc_bsvm.solvers.core import Solved, compiled_solver, interpreted_solver
 from pymc_bsvm.solvers.kernel import inspect
 from pymc_bsvm.solvers.solution import (

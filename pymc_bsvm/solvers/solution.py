@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pymc_bsvm._typing import Array
 from pymc_bsvm.covariance import Factor, LowRankFactor
-from pymc_bsvm.losses.base import Array
 
 __all__ = ["DualSolution", "DualSolveError", "DualSolveWarning", "Progress", "Status"]
 
