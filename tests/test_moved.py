@@ -10,6 +10,7 @@ from pymc_bsvm import diagnosis, inference
 from tests.test_package import run_python
 
 EARLIER = {
+    "evidence.predictive": "RegressionPredictive",
     "inference.annealing": "annealed_evidence",
     "inference.difference": "Difference",
     "inference.path": "Path",
@@ -37,6 +38,9 @@ def test_the_function_stays_where_a_module_had_its_name():
         "from pymc_bsvm.inference.verdict import Verdict, verdict as by_path\n"
         "import pymc_bsvm.inference.annealing as annealing\n"
         "from pymc_bsvm.inference import verdict\n"
+        "from pymc_bsvm.evidence.predictive import predictive\n"
+        "from pymc_bsvm import evidence\n"
+        "assert evidence.predictive is predictive\n"
         "print(verdict is by_path, annealing.__name__, Verdict.__module__)"
     )
     expected = "True pymc_bsvm.diagnosis.annealing pymc_bsvm.diagnosis.judgement"

@@ -22,7 +22,7 @@ from pymc_bsvm.estimators.sampling import model_of
 from pymc_bsvm.estimators.trained import Trained, table_of
 from pymc_bsvm.estimators.tree import tree_of
 from pymc_bsvm.evidence.approximation import Approximation
-from pymc_bsvm.evidence.predictive import ClassPredictive
+from pymc_bsvm.evidence.prediction import ClassPredictive
 from pymc_bsvm.losses.base import ClassificationLoss
 
 __all__ = ["BayesianSVC"]

@@ -17,7 +17,7 @@ from pymc_bsvm.estimators.machine import Blueprint
 from pymc_bsvm.estimators.predictions import RegressionPredictions
 from pymc_bsvm.estimators.scale import Scale
 from pymc_bsvm.estimators.search import search
-from pymc_bsvm.evidence.predictive import RegressionPredictive
+from pymc_bsvm.evidence.prediction import RegressionPredictive
 from pymc_bsvm.search import Ending, ascend
 
 __all__ = ["BayesianSVRCommittee"]

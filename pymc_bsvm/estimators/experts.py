@@ -15,7 +15,7 @@ from sklearn.cluster import MiniBatchKMeans
 
 from pymc_bsvm._typing import Array
 from pymc_bsvm.estimators.machine import Blueprint, Machine, MachineEvidence
-from pymc_bsvm.evidence.predictive import RegressionPredictive
+from pymc_bsvm.evidence.prediction import RegressionPredictive
 from pymc_bsvm.losses.base import RegressionLoss
 
 __all__ = ["Combination", "Part", "SumOfEvidences", "calibration", "combine", "partition"]

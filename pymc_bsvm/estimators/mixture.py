@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 
 from pymc_bsvm._typing import Array
-from pymc_bsvm.evidence.predictive import RegressionPredictive
+from pymc_bsvm.evidence.prediction import RegressionPredictive
 
 __all__ = ["RegressionMixture"]
 

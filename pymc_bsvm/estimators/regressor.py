@@ -26,7 +26,7 @@ from pymc_bsvm.estimators.scale import Scale
 from pymc_bsvm.estimators.trained import table_of
 from pymc_bsvm.estimators.tree import tree_of
 from pymc_bsvm.evidence.approximation import Approximation
-from pymc_bsvm.evidence.predictive import RegressionPredictive
+from pymc_bsvm.evidence.prediction import RegressionPredictive
 from pymc_bsvm.losses.base import RegressionLoss
 
 __all__ = ["BayesianSVR"]

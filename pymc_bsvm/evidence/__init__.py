@@ -3,10 +3,11 @@
 All in NumPy; `pymc_bsvm.graph` has the same as expressions of PyTensor.
 """
 
+from pymc_bsvm._moved import moved
 from pymc_bsvm.evidence.approximation import Approximation, Evidence
 from pymc_bsvm.evidence.laplace import Laplace, LaplaceEvidence, laplace_evidence
 from pymc_bsvm.evidence.posterior import Cavity, LaplacePosterior, Posterior
-from pymc_bsvm.evidence.predictive import (
+from pymc_bsvm.evidence.prediction import (
     ClassPredictive,
     RegressionPredictive,
     log_predictive_density,
@@ -27,3 +28,6 @@ __all__ = [
     "log_predictive_density",
     "predictive",
 ]
+
+# The module; the name itself is that of the function.
+__getattr__ = moved(__name__, {"predictive": "pymc_bsvm.evidence.prediction"})

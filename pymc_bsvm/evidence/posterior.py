@@ -13,7 +13,7 @@ from pymc_bsvm.covariance import LowRank, LowRankFactor
 from pymc_bsvm.covariance.conditioned import Conditioned, condition
 from pymc_bsvm.covariance.dense_conditioned import DenseConditioned, condition_dense
 from pymc_bsvm.covariance.lapack import cholesky_solve_in_place
-from pymc_bsvm.evidence.predictive import log_predictive_density
+from pymc_bsvm.evidence.prediction import log_predictive_density
 from pymc_bsvm.evidence.sparse_posterior import SparsePosterior
 from pymc_bsvm.losses import Loss
 from pymc_bsvm.solvers import Factor

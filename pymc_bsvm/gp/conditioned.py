@@ -11,7 +11,7 @@ import numpy as np
 from pymc_bsvm._typing import Array, Parameter
 from pymc_bsvm._validation import Interval, as_parameter
 from pymc_bsvm.evidence.approximation import Evidence
-from pymc_bsvm.evidence.predictive import ClassPredictive, RegressionPredictive, predictive
+from pymc_bsvm.evidence.prediction import ClassPredictive, RegressionPredictive, predictive
 from pymc_bsvm.gp.data import as_numbers
 from pymc_bsvm.gp.support_vectors import SupportVectors
 from pymc_bsvm.losses import RegressionLoss

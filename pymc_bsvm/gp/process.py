@@ -18,7 +18,7 @@ from pytensor.tensor.linalg import cholesky, solve_triangular
 from pymc_bsvm._typing import Array
 from pymc_bsvm._validation import Interval, as_parameter
 from pymc_bsvm.evidence.approximation import Approximation, Evidence, approximation_of
-from pymc_bsvm.evidence.predictive import ClassPredictive, RegressionPredictive
+from pymc_bsvm.evidence.prediction import ClassPredictive, RegressionPredictive
 from pymc_bsvm.gp.conditioned import Conditioned
 from pymc_bsvm.gp.data import as_inputs, as_labels, check_columns, check_targets
 from pymc_bsvm.gp.evaluator import Evaluator

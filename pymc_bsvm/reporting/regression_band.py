@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from pymc.model.core import Model
 
 from pymc_bsvm._validation import Interval, as_parameter
-from pymc_bsvm.evidence.predictive import RegressionPredictive
+from pymc_bsvm.evidence.prediction import RegressionPredictive
 from pymc_bsvm.gp.data import as_numbers
 from pymc_bsvm.gp.process import MarginalProcess
 from pymc_bsvm.losses import SILF

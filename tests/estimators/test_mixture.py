@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from pymc_bsvm.estimators.mixture import RegressionMixture
-from pymc_bsvm.evidence.predictive import RegressionPredictive
+from pymc_bsvm.evidence.prediction import RegressionPredictive
 from pymc_bsvm.losses import SILF
 
 MEANS = np.array([[0.0, 3.0], [0.8, 3.1], [-1.5, 2.5]])

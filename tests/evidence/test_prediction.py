@@ -12,7 +12,7 @@ from scipy import stats
 
 from pymc_bsvm import losses
 from pymc_bsvm._validation import Interval
-from pymc_bsvm.evidence.predictive import (
+from pymc_bsvm.evidence.prediction import (
     ClassPredictive,
     RegressionPredictive,
     log_predictive_density,
