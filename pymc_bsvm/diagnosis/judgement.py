@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from pymc.model.core import Model, modelcontext
+from pymc import Model, modelcontext
 
 from pymc_bsvm._typing import Array
 from pymc_bsvm.diagnosis.annealing import AnnealedEvidence, anneal_problem

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 from arviz_stats.base.array import array_stats
-from pymc.model.core import Model, modelcontext
+from pymc import Model, modelcontext
 from rich.progress import track
 
 from pymc_bsvm._typing import Array

@@ -11,8 +11,8 @@ import pytensor.tensor as pt
 from pymc.distributions.dist_math import check_icdf_parameters, check_icdf_value, check_parameters
 from pymc.distributions.shape_utils import rv_size_is_none
 from pymc.pytensorf import convert_observed_data, floatX
-from pytensor.graph.basic import Constant, Variable
-from pytensor.tensor.variable import TensorVariable
+from pytensor.graph import Constant, Variable
+from pytensor.tensor import TensorVariable
 
 from pymc_bsvm._validation import Interval
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pytensor.tensor.variable import TensorVariable
+from pytensor.tensor import TensorVariable
 
 from pymc_bsvm import losses
 from pymc_bsvm.distributions.noise import Noise

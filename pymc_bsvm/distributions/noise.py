@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 from pymc.distributions.distribution import Continuous, DistributionMeta
-from pytensor.tensor.variable import TensorVariable
+from pytensor.tensor import TensorVariable
 
 from pymc_bsvm import losses, symbolic
 from pymc_bsvm._validation import Interval, check_finite

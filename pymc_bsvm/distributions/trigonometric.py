@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytensor.tensor as pt
 from pymc.distributions.distribution import Discrete
-from pytensor.tensor.variable import TensorVariable
+from pytensor.tensor import TensorVariable
 
 from pymc_bsvm import losses, symbolic
 from pymc_bsvm._validation import Interval, check_labels

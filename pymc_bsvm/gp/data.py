@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytensor.tensor as pt
 from pymc.gp.cov import Combination, Stationary
-from pytensor.graph.basic import Constant, Variable
+from pytensor.graph import Constant, Variable
 from pytensor.scalar import Cast
 from pytensor.tensor.elemwise import Elemwise
 

@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytensor
 import pytensor.tensor as pt
-from pymc.model.core import Model
-from pytensor.compile.mode import get_mode
-from pytensor.compile.sharedvalue import SharedVariable
-from pytensor.graph.traversal import ancestors
+from pymc import Model
+from pytensor.compile import SharedVariable, get_mode
+from pytensor.graph import ancestors
 from pytensor.tensor.random.op import RNGConsumerOp
 
 from pymc_bsvm._typing import Array

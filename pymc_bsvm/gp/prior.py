@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytensor.tensor as pt
-from pytensor.graph.basic import Constant
+from pytensor.graph import Constant
 from pytensor.graph.fg import FrozenFunctionGraph
 from pytensor.graph.traversal import toposort
 

@@ -9,10 +9,10 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 import xarray as xr
+from pymc import Model, modelcontext
 from pymc.gp.gp import Base
 from pymc.gp.util import JITTER_DEFAULT, conditioned_vars, stabilize
-from pymc.model.core import Model, modelcontext
-from pytensor.graph.basic import Variable
+from pytensor.graph import Variable
 from pytensor.tensor.linalg import cholesky, solve_triangular
 
 from pymc_bsvm._typing import Array

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytensor.tensor as pt
+from pytensor.graph import ancestors
 from pytensor.graph.fg import FrozenFunctionGraph
-from pytensor.graph.traversal import ancestors
 
 from pymc_bsvm.gp.prior import frontier
 from pymc_bsvm.losses import Loss

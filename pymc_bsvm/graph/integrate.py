@@ -10,7 +10,7 @@ import numba
 import numpy as np
 import pytensor.tensor as pt
 from pytensor.gradient import DisconnectedType, disconnected_grad, disconnected_type
-from pytensor.graph.basic import Apply
+from pytensor.graph import Apply
 from pytensor.link.numba.dispatch.basic import (
     get_numba_type,
     register_funcify_and_cache_key,

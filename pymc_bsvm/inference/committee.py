@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from pymc.model.core import Model
+from pymc import Model
 
 from pymc_bsvm._typing import Array
 from pymc_bsvm.gp.process import LaplaceProcess

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
+from pymc import Model, modelcontext
 from pymc.gp.util import JITTER_DEFAULT
-from pymc.model.core import Model, modelcontext
 from pymc.model.fgraph import (
     fgraph_from_model,
     model_deterministic,
@@ -20,8 +20,7 @@ from pymc.model.fgraph import (
     model_observed_rv,
 )
 from pymc.pytensorf import toposort_replace
-from pytensor.graph.basic import Variable
-from pytensor.graph.traversal import ancestors
+from pytensor.graph import Variable, ancestors
 from pytensor.tensor.linalg import cholesky, solve_triangular
 
 from pymc_bsvm import losses

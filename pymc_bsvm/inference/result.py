@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 from arviz_base import dict_to_dataset, from_dict
+from pymc import Model
 from pymc.backends.arviz import (
     coords_and_dims_for_inferencedata,
     find_constants,
     find_observations,
 )
-from pymc.model.core import Model
 
 from pymc_bsvm._pickling import ByCloudpickle
 from pymc_bsvm._typing import Array

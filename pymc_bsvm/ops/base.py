@@ -11,7 +11,7 @@ from typing import Any
 
 import pytensor.tensor as pt
 from pytensor.compile.mode import optdb
-from pytensor.graph.op import Op
+from pytensor.graph import Op
 from pytensor.graph.rewriting.basic import graph_rewriter
 
 __all__ = ["BsvmOp", "WarmStarted", "as_float", "as_rows", "code_of", "code_version"]

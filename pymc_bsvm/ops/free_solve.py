@@ -8,7 +8,7 @@ import numba
 import numpy as np
 import pytensor.tensor as pt
 from pytensor.gradient import disconnected_type
-from pytensor.graph.basic import Apply
+from pytensor.graph import Apply
 from pytensor.link.numba.dispatch.basic import register_funcify_default_op_cache_key
 
 from pymc_bsvm.ops.base import BsvmOp, as_float, code_version

@@ -7,7 +7,7 @@ from typing import Any
 import numba
 import numpy as np
 import pytensor.tensor as pt
-from pytensor.graph.basic import Apply
+from pytensor.graph import Apply
 from pytensor.link.numba.dispatch.basic import register_funcify_default_op_cache_key
 
 from pymc_bsvm.ops.base import BsvmOp, as_float, code_version

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
-from pymc.model.core import Model
+from pymc import Model
 
 from pymc_bsvm.gp.process import MarginalProcess
 from pymc_bsvm.reporting.training import Training, axes_or_new, check_column

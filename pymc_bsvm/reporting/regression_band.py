@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
-from pymc.model.core import Model
+from pymc import Model
 
 from pymc_bsvm._validation import Interval, as_parameter
 from pymc_bsvm.evidence.prediction import RegressionPredictive

@@ -11,7 +11,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import NDArray
-from pymc.model.core import Model
+from pymc import Model
 
 from pymc_bsvm._typing import Array
 from pymc_bsvm.gp.data import known_value
