@@ -23,7 +23,8 @@ from pytensor.graph.basic import Variable, equal_computations
 from pytensor.graph.traversal import ancestors, graph_inputs
 
 import pymc_bsvm as bsvm
-from pymc_bsvm import diagnosis, estimators, gp, inference, losses, ops, search, solvers
+from pymc_bsvm import diagnosis, estimators, gp, graph, inference, losses, ops, search, solvers
+from pymc_bsvm.covariance.conditioned import condition
 from pymc_bsvm.estimators import kernels
 
 # The first three refer to a model, the others are closures: only cloudpickle takes them.
@@ -128,7 +129,8 @@ def process_examples() -> tuple[object, ...]:
         laplace = gp.Laplace(cov_func=pm.gp.cov.ExpQuad(1, ls=1.0))
         laplace.marginal_likelihood("y", X=X, y=y, loss=losses.Gaussian(0.1))
     comparison = bsvm.compare_posteriors({"Gauss": fit, "NUTS": idata})
-    return bsvr, btsvc, laplace, fit, fit.committee, support, verdict, reweighted, comparison
+    at = fit.at()
+    return bsvr, btsvc, laplace, fit, fit.committee, support, verdict, reweighted, comparison, at
 
 
 @functools.cache
@@ -158,7 +160,10 @@ def plain_examples() -> tuple[object, ...]:
         kernels.precomputed.UnknownVariance("It is not known."),
         evidence,
         evidence.gradient,
+        evidence.certificate,
+        *(condition(low_rank, np.ones(y.size)), bsvm.laplace_evidence(low_rank, y, silf).gradient),
         bsvm.laplace_evidence(*symbols, silf),
+        graph.sites(evidence.approximation, *symbols, silf, m=np.zeros(y.size)),
         bsvm.evidence.predictive(silf, 0.0, 1.0),
         bsvm.evidence.predictive(losses.Trigonometric(), 0.0, 1.0),
         bsvm.datasets.Folder(X, y, (np.arange(20),), (np.arange(20, 30),)),
@@ -307,10 +312,12 @@ def test_a_copied_process_compiles_for_another_model_with_the_same_id():
     bsvr, fit = process_examples()[0], process_examples()[3]
     bsvr.predict([[0.5]], fit.point, model=fit.model)
     copy, model = cloudpickle.loads(cloudpickle.dumps((bsvr, fit.model)))
-    (entry,) = copy._evaluators.values()
-    copy._evaluators = {id(model): (None, entry[1])}  # an id of the other process, met again
+    kept = copy._specification.evaluators._kept
+    assert not kept  # compiled functions stay behind
+    ((_, rv, evaluator),) = bsvr._specification.evaluators._kept.values()
+    kept[id(model)] = (None, rv, evaluator)  # an id of the other process, met again
     copy.predict([[0.5]], fit.point, model=model)
-    assert copy._evaluators[id(model)][0] is model
+    assert kept[id(model)][0] is model
 
 
 def test_a_symbolic_evidence_keeps_its_graph():

@@ -46,13 +46,21 @@ class Need(NamedTuple):
     remedy: str
 
 
+def _is_normalized(loss: Loss) -> bool:
+    return loss.normalized
+
+
+def _is_differentiable(loss: Loss) -> bool:
+    return loss.differentiable
+
+
 NORMALIZER = Need(
-    lambda loss: loss.normalized,
+    _is_normalized,
     "is not a negative log likelihood: its normaliser depends on f",
     "Use Trigonometric, Logistic or Probit where probabilities are needed.",
 )
 CURVATURE = Need(
-    lambda loss: loss.differentiable,
+    _is_differentiable,
     "has no curvature",
     "Use SILF with beta > 0, which rounds the kinks: 0.3, or less for many rows.",
 )

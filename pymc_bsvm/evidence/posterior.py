@@ -159,7 +159,7 @@ class Posterior:
             return np.asarray(covariance - cross.T @ self._reduced(cross))
         return self.sparse.covariance(cross, covariance)
 
-    @cached_property
+    @property
     def coefficients(self) -> tuple[Array, Array]:
         """Mean, of shape (m,), and covariance of z in ``f = m + A z + N(0, d)``, for low rank.
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pymc_bsvm._pickling import ByCloudpickle
 from pymc_bsvm._typing import Array, Parameter
 from pymc_bsvm._validation import Interval, as_parameter
 from pymc_bsvm.evidence.approximation import Evidence
@@ -25,8 +26,11 @@ _NONNEGATIVE = Interval(low=0.0, includes_low=True)
 
 
 @dataclass(frozen=True, eq=False)
-class Conditioned:
-    """A model at a point, as ``gp.at(point)`` returns it: nothing here is solved twice."""
+class Conditioned(ByCloudpickle):
+    """A model at a point, as ``gp.at(point)`` returns it: nothing here is solved twice.
+
+    Its pickle contains a copy of the model, which cloudpickle writes.
+    """
 
     X: Array = field(repr=False)
     """Training inputs, of shape (n, d)."""
