@@ -3,6 +3,7 @@
 import joblib
 import numpy as np
 import pytest
+from joblib.externals.loky import get_reusable_executor
 
 from pymc_bsvm.search import Ending, Start, ascend, multistart
 from pymc_bsvm.search import starts as module
@@ -58,6 +59,8 @@ def test_workers_change_nothing(backend, workers):
     with joblib.parallel_config(backend=backend):
         assert account(multistart(objective, STARTS, n_jobs=workers)) == expected
     assert objective.evaluations == 0  # each worker has an objective of its own
+    if backend == "loky":  # what later tests import would look like a leak to such light workers
+        get_reusable_executor().shutdown(wait=True)
 
 
 @pytest.mark.parametrize("n_jobs", [1, 2])
