@@ -164,4 +164,5 @@ class Conditioned(ByCloudpickle):
         tuple of ndarray
             Of the shapes (n_new,), (n, n_new) and (n_new,).
         """
-        return tuple(self._evaluator.new_rows(self.X, self.rows(Xnew), *self.parameters))
+        mean, cross, variance = self._evaluator.new_rows(self.X, self.rows(Xnew), self.parameters)
+        return mean, cross, variance

@@ -119,6 +119,12 @@ class Evaluator:
         evidence = approximation.evidence(K, y, loss, m=mean, start=start, check_input=check_input)
         return Conditioned(X, evidence, of_loss, parameters, self)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave behind what is compiled and kept; the model comes first, as its graph is deep."""
+        made = ("_numbers", "_symbols", "_of_inputs", "_diagonal", "_full")
+        state = {name: value for name, value in vars(self).items() if name not in made}
+        return {"_model": self._model, **state, "_values": [], "_kept": {}}
+
     def loss(self, of_loss: list[Array], X_new: Array) -> Loss:
         """Return the loss of new rows."""
         row_loss = self.specification.row_loss
@@ -132,7 +138,7 @@ class Evaluator:
         mean, variance = np.empty(X_new.shape[0]), np.empty(X_new.shape[0])
         X = on.X[posterior.rows]
         for part in _chunks(X_new.shape[0], max(1, _CHUNK // max(X.shape[0], 1))):
-            prior_mean, cross, prior = self.new_rows(X, X_new[part], *on.parameters)
+            prior_mean, cross, prior = self.new_rows(X, X_new[part], on.parameters)
             mean[part] = prior_mean + posterior.predict_mean(cross)
             variance[part] = posterior.predict_variance(cross, prior)
         return mean, variance
@@ -200,9 +206,12 @@ class Evaluator:
         of_loss = [x.type() for x in self.specification.row_loss.parameters]
         return _compile([X, *of_loss], self.specification.row_loss.of_inputs(X, of_loss))
 
+    def new_rows(self, X: Array, X_new: Array, parameters: list[Array]) -> tuple[Array, ...]:
+        """Return new rows' prior mean, covariance with training rows, and variance."""
+        return tuple(self._diagonal(X, X_new, *parameters))
+
     @cached_property
-    def new_rows(self) -> Any:
-        """The prior mean of new rows, their covariance with training rows, and their variance."""
+    def _diagonal(self) -> Any:
         X, X_new, parameters = self._symbols
         mean, cross, _, variance = self.specification.prior.new(X, X_new, parameters)
         return _compile([X, X_new, *parameters], [mean, cross, variance])

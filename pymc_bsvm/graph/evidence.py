@@ -84,7 +84,7 @@ def _(
 
 
 @singledispatch
-def sites(approximation: Approximation, K: Any, y: Any, loss: Loss, *, m: Any) -> Sites:
+def sites(approximation: Approximation, K: Any, y: Any, loss: Loss, *, m: Any = None) -> Sites:
     """Return the posterior of the latent values as expressions.
 
     Parameters
@@ -102,7 +102,9 @@ def sites(approximation: Approximation, K: Any, y: Any, loss: Loss, *, m: Any) -
 
 
 @sites.register
-def _(approximation: Laplace, K: Any, y: Any, loss: Loss, *, m: Any) -> Sites:
+def _(approximation: Laplace, K: Any, y: Any, loss: Loss, *, m: Any = None) -> Sites:
+    K, y = (pt.as_tensor_variable(x).astype("float64") for x in (K, y))
+    m = pt.zeros_like(y) if m is None else pt.zeros_like(y) + m
     a = map_dual(K, y, m, loss)
     p = [pt.as_tensor_variable(x) for x in loss.parameters]
     W = losses.formulas(type(loss), symbolic).curvature(y, m + K @ a, *p)
