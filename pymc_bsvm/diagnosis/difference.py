@@ -1,4 +1,4 @@
-"""Laplace's posterior of latent values beside the exact one."""
+"""An approximate posterior of latent values beside the exact one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _SMALL_SHIFT, _SMALL_RATIO = 0.5, 1.25  # what is called close
 
 @dataclass(frozen=True)
 class Difference:
-    """Laplace's Gaussian beside the exact posterior of latent values, row by row.
+    """An approximate Gaussian beside the exact posterior of latent values, row by row.
 
     All arrays have the shape (n,), or (n_new,) for predictions, and the units of f.
     """
@@ -32,12 +32,12 @@ class Difference:
 
     @property
     def shift(self) -> Array:
-        """Laplace's means less the exact ones, in exact standard deviations."""
+        """Approximate means less the exact ones, in exact standard deviations."""
         return _ratio(self.laplace_mean - self.mean, self.sd, 0.0)
 
     @property
     def sd_ratio(self) -> Array:
-        """Laplace's standard deviations in units of the exact ones."""
+        """Approximate standard deviations in units of the exact ones."""
         return _ratio(self.laplace_sd, self.sd, 1.0)
 
     @property
@@ -64,7 +64,7 @@ class Difference:
 
     @classmethod
     def between(cls, mean: Array, variance: Array, exact: LatentMoments) -> Difference:
-        """Compare Laplace's means and variances with exact moments."""
+        """Compare approximate means and variances with exact moments."""
         return cls(mean, np.sqrt(variance), exact.mean, exact.sd, exact.mean_error)
 
     def describe(self, label: str) -> str:
@@ -72,7 +72,7 @@ class Difference:
         ratio = self.sd_ratio
         return (
             f"Posterior means of {label} agree within {self.largest:.2f} sd (rms "
-            f"{self.rms:.2f}, Monte Carlo error {self.error:.2f}), and Laplace's sds are "
+            f"{self.rms:.2f}, Monte Carlo error {self.error:.2f}), and the approximate sds are "
             f"{ratio.min():.2f} to {ratio.max():.2f} times the exact ones."
         )
 
