@@ -17,7 +17,7 @@ from pymc_bsvm import losses, solve_dual, symbolic
 from pymc_bsvm.ops import DualSolve, FreeSolve, ImplicitDual, LogDet, SupportRows
 from pymc_bsvm.ops.base import code_of
 from pymc_bsvm.ops.log_det import LogDetGradient
-from pymc_bsvm.solvers import kernel
+from pymc_bsvm.solvers import Status, kernel
 from pymc_bsvm.solvers.determinant import log_det, log_det_gradient
 
 LOSSES = [
@@ -644,3 +644,33 @@ def test_parameters_of_the_wrong_shape(problem, mode):
 def test_the_version_of_the_ops_is_that_of_their_code(text, same):
     code = code_of(b'"""Words."""\n\n\ndef f(x):\n    return 2 * x\n')
     assert (code_of(text.encode()) == code) is same
+
+
+# ---- how the interpreted solve of the Op ends ---------------------------------------------------
+
+
+def test_status_of_inputs_that_are_not_finite():
+    K, y, nothing = np.eye(3), np.array([0.0, 1.0, 2.0]), np.zeros(0)
+    op, p = DualSolve(losses.Gaussian), np.full((1, 3), 0.5)
+    assert op.solve(K, y, np.zeros(3), p, nothing)[1] == 0
+    for place in range(4):
+        inputs = [K.copy(), y.copy(), np.zeros(3), p.copy()]
+        inputs[place].flat[1] = np.nan
+        a, status, f, *_ = op.solve(*inputs, nothing)
+        assert status == -1  # no position in Status
+        assert np.isnan(a).all()
+        assert np.isnan(f).all()
+
+
+def test_what_rounding_stops_is_accepted_up_to_the_gap_that_counts():
+    x = np.linspace(-3.0, 3.0, 40)
+    K, y = np.exp(-0.5 * (x[:, None] - x) ** 2), np.sin(2.0 * x) + 0.1 * np.cos(40.0 * x)
+    p = np.repeat([[50.0], [0.01], [0.3]], 40, axis=1)
+    arguments = K, y, np.zeros(40), p, np.zeros(0)
+    stalled = DualSolve(losses.SILF, tol=1e-25).solve(*arguments)
+    assert stalled[1] == list(Status).index(Status.STALLED)
+    assert np.isnan(stalled[0]).all()
+    accepted = DualSolve(losses.SILF, tol=1e-25, accept=1e-9).solve(*arguments)
+    assert accepted[1] == 0
+    expected = solve_dual(K, y, losses.SILF(50.0, 0.01, 0.3))
+    np.testing.assert_allclose(accepted[2], expected.f, atol=1e-6)

@@ -118,6 +118,18 @@ def test_symbolic_parameters_in_a_model_give_minus_infinity(kind, key, bad):
 # ---- observations -------------------------------------------------------------------------------
 
 
+@pytest.mark.filterwarnings("ignore:Data in y contains missing values")  # PyMC imputes them
+@pytest.mark.parametrize("behind", [np.nan, np.inf])
+def test_what_is_behind_a_mask_does_not_count(behind):
+    y = np.ma.masked_array([0.0, 1.0, behind], mask=[False, False, True])
+    with pm.Model() as model:
+        SILF("y", **GOOD[SILF], observed=y)
+    assert {rv.name for rv in model.free_RVs} == {"y_unobserved"}
+    shown = np.ma.masked_array([0.0, np.inf, behind], mask=[False, False, True])
+    with pm.Model(), pytest.raises(ValueError, match="must be finite, but element 1 is inf"):
+        SILF("y", **GOOD[SILF], observed=shown)
+
+
 @pytest.mark.parametrize("kind", [SILF, EpsilonInsensitive], ids=id_of)
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("wrap", ["array", "list", "constant", "shared"])
