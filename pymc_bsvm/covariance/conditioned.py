@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 
 from pymc_bsvm._typing import Array
 from pymc_bsvm._validation import Interval
-from pymc_bsvm.covariance.factor import LowRankFactor
+from pymc_bsvm.covariance.factor import Factored, LowRankFactor
 from pymc_bsvm.covariance.lapack import cholesky_solve_in_place
 from pymc_bsvm.covariance.low_rank import LowRank
 from pymc_bsvm.covariance.woodbury import factorize_columns, leverages
@@ -20,7 +20,7 @@ __all__ = ["Conditioned", "condition"]
 
 
 @dataclass(frozen=True, eq=False)
-class Conditioned:
+class Conditioned(Factored):
     """The Gaussian with the precision ``K⁻¹ + W``, for ``K = A A' + diag(d)``; K may be singular.
 
     With ``E = I + W diag(d)``, ``S = W / E`` and ``M = I + A'S A``, of shape (m, m),
@@ -35,16 +35,6 @@ class Conditioned:
     """W of all rows, of shape (n,), not negative."""
     factor: LowRankFactor
     """The factor of ``B = I + W½ K W½`` on the rows with a curvature."""
-
-    @cached_property
-    def log_det(self) -> float:
-        """``log |I + W½ K W½|``."""
-        return self.factor.log_det()
-
-    @cached_property
-    def inverse_diagonal(self) -> Array:
-        """The diagonal of ``B⁻¹`` on the rows `factor.index`."""
-        return self.factor.inverse_diagonal()
 
     @cached_property
     def variance(self) -> Array:

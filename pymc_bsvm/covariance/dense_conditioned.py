@@ -10,28 +10,18 @@ from scipy.linalg import solve_triangular
 
 from pymc_bsvm._typing import Array
 from pymc_bsvm.covariance.dense import factorize
-from pymc_bsvm.covariance.factor import Factor
+from pymc_bsvm.covariance.factor import Factor, Factored
 
 __all__ = ["DenseConditioned", "condition_dense"]
 
 
 @dataclass(frozen=True, eq=False)
-class DenseConditioned:
+class DenseConditioned(Factored):
     """The Gaussian with the precision ``K⁻¹ + W``; K may be singular."""
 
     K: Array = field(repr=False)
     factor: Factor
     """The factor of ``B = I + W½ K W½`` on the rows with a curvature."""
-
-    @cached_property
-    def log_det(self) -> float:
-        """``log |I + W½ K W½|``."""
-        return self.factor.log_det()
-
-    @cached_property
-    def inverse_diagonal(self) -> Array:
-        """The diagonal of ``B⁻¹`` on the rows `factor.index`."""
-        return self.factor.inverse_diagonal()
 
     @cached_property
     def variance(self) -> Array:

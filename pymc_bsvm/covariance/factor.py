@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from pymc_bsvm.covariance import woodbury
 from pymc_bsvm.covariance.lapack import cholesky_inverse_in_place, cholesky_solve_in_place
 from pymc_bsvm.covariance.woodbury import Woodbury
 
-__all__ = ["Factor", "LowRankFactor", "as_factor"]
+__all__ = ["Factor", "Factored", "LowRankFactor", "as_factor"]
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,22 @@ class LowRankFactor:
         """Return the diagonal of ``B⁻¹``, of shape (r,)."""
         diagonal: Array = woodbury.inverse_diagonal(self.parts)
         return diagonal
+
+
+class Factored:
+    """What follows from the factor of ``B = I + W½ K W½`` alone."""
+
+    factor: Factor | LowRankFactor
+
+    @cached_property
+    def log_det(self) -> float:
+        """``log |I + W½ K W½|``."""
+        return self.factor.log_det()
+
+    @cached_property
+    def inverse_diagonal(self) -> Array:
+        """The diagonal of ``B⁻¹`` on the rows ``factor.index``."""
+        return self.factor.inverse_diagonal()
 
 
 def as_factor(free: NDArray[np.intp], root: Array, cholesky: Any) -> Factor | LowRankFactor:

@@ -71,6 +71,11 @@ class Laplace(Approximation):
     engine : {"numpy", "numba"}
         As for `solve_dual`.
 
+    Notes
+    -----
+    `tol`, `max_iter` and `engine` are for numbers. The expression in the graph of a model is always
+    compiled, and its solver keeps to the defaults of the other two.
+
     References
     ----------
     [Chu03]_, (4.38) and (5.35); [RW06]_, (3.32).

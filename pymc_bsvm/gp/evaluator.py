@@ -97,6 +97,7 @@ class Evaluator:
         known = next(iter(self._kept.values()), None)  # by another approximation, same numbers
         if known is not None:
             problem = known.evidence.problem
+            approximation.check(problem.loss)
             evidence = approximation.approximate(problem, start)
             return Conditioned(known.X, evidence, known.of_loss, known.parameters, self)
         row_loss = self.specification.row_loss
