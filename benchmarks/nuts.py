@@ -116,9 +116,8 @@ def main() -> None:
         bsvm.losses.SILF.ramp_width = width
         model = on_evidence(n, 0.3, "smooth")
         rows.append(run(f"evidence, smooth, w = {width}", model, "pymc", draws))
-    bsvm.losses.SILF.ramp_width = 0.5
     smooth = on_evidence(n, 0.3, "smooth")
-    rows.append(run("evidence, smooth, w = 0.5", smooth, "nutpie", draws))
+    rows.append(run("evidence, smooth, w = 1", smooth, "nutpie", draws))
     rows.append(run("evidence, smooth, beta = 0.1", on_evidence(n, 0.1, "smooth"), "pymc", draws))
     rows.append(run("evidence, exact", on_evidence(n, 0.3, "exact"), "pymc", draws // 5))
     rows.append(run("all latent values", on_latents(n, 0.3), "pymc", draws // 5))

@@ -640,14 +640,14 @@ and wrong variances.
 """
 
 VERDICT = """\
-**SILF: w = 0.5.** The Laplace evidence is too low almost everywhere, by 1.4 nats on average, and
+**SILF: w = 1.** The Laplace evidence is too low almost everywhere, by 1.4 nats on average, and
 wider ramps take some of that away: the rms distance falls from 1.88 (exact) to 1.80 (w = 0.5) and
 1.63 (w = 1), its spread within a data set, which is what tuning sees, from 1.24 to 1.19 and 1.05.
 Ramps below w = 0.5 change either by 0.01 at most. The roughness of slices falls with w as well: the
 residual from 0.225 to 0.122 (w = 0.5) and 0.098 (w = 1) nats, and its slope at beta = 0.3 is about
-half of that at w = 0.5. By distance alone w = 1 is the best. But its determinant runs over 60 %
-more rows than the exact one, against 30 % at w = 0.5, which costs 1.9 times the arithmetic for a
-tenth of the distance, and NUTS moves with either (`nuts.md`). Distance and residual still
+half of that at w = 0.5. Searches lose least with w = 1, too (`ramp_search.md`). Its determinant
+runs over 60 % more rows than the exact one, against 30 % at w = 0.5, and NUTS moves with either
+(`nuts.md`). Distance and residual still
 improve beyond w = 1, but there the ramps of the two knots overlap, no residual has the full
 curvature any more, and the rows double. At beta = 0.1 and n = 100 no width up to 2 makes the slices
 smooth: the evidence is continuous, but steep at the foot of a ramp, where a row enters the

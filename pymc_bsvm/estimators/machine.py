@@ -88,7 +88,6 @@ class MachineEvidence:
         self.evaluations = 0
         self.log_evidence = -np.inf
         self._start: Array | None = None
-        self._searched = blueprint.approximation.for_search(blueprint.likelihood.loss_type)
 
     def forget(self) -> None:
         """Start the next evaluation from nothing."""
@@ -102,12 +101,10 @@ class MachineEvidence:
         self,
         values: Array,
         start: Array | None = None,
-        approximation: Approximation | None = None,
         K: Array | None = None,
     ) -> Evidence:
-        """Return the evidence at these hyperparameters, by this approximation or another."""
-        approximation = approximation or self.blueprint.approximation
-        return approximation.evidence(
+        """Return the evidence at these hyperparameters."""
+        return self.blueprint.approximation.evidence(
             self.blueprint.matrix(values, self.X) if K is None else K,
             self.y,
             self.blueprint.loss(values),
@@ -122,7 +119,7 @@ class MachineEvidence:
         self.evaluations += 1
         K = self.blueprint.matrix(values, self.X)  # what a kernel refuses is not hidden
         try:
-            evidence = self.evidence(values, self._start, self._searched, K)
+            evidence = self.evidence(values, self._start, K)
         except (DualSolveError, ValueError):
             self.log_evidence, self._start = -np.inf, None
             return -np.inf, np.zeros_like(x)

@@ -118,7 +118,7 @@ class BayesianSVR(RegressionPredictions, BayesianMachine):
         Whether the best run converged: it neither met `max_iter` nor stalled.
     restarts_ : DataFrame
         One row for each search, the best first, in the units of the machine. Its ``objective`` is
-        what was maximised, the log evidence with wider ramps than those of `log_evidence_`.
+        what was maximised, the log evidence of the targets in the units of the machine.
     datatree_ : DataTree
         The hyperparameters (or their draws) as ArviZ knows them.
     n_features_in_, feature_names_in_

@@ -238,10 +238,6 @@ class Approximation(ABC):
                     f"defined. {need.remedy}"
                 )
 
-    def for_search(self, loss: type[Loss]) -> Approximation:
-        """Return what a search for hyperparameters maximises: by default the same."""
-        return self
-
     def variants(self) -> tuple[Approximation, ...]:
         """Return what a plot or a verdict sets side by side, this approximation among them."""
         return (self,)

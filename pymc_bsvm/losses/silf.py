@@ -31,7 +31,7 @@ __all__ = [
     "silf_stiffness",
 ]
 
-SILF_RAMP_WIDTH = 0.5
+SILF_RAMP_WIDTH = 1.0
 
 
 def _make_above_flat(xp: Any) -> Any:
