@@ -6,6 +6,7 @@ All in NumPy; `pymc_bsvm.graph` has the same as expressions of PyTensor.
 from pymc_bsvm._moved import moved
 from pymc_bsvm.evidence.approximation import Approximation, Evidence
 from pymc_bsvm.evidence.laplace import Laplace, LaplaceEvidence, laplace_evidence
+from pymc_bsvm.evidence.noise import LeaveOneOut, fit_noise
 from pymc_bsvm.evidence.posterior import Cavity, LaplacePosterior, Posterior
 from pymc_bsvm.evidence.prediction import (
     ClassPredictive,
@@ -13,6 +14,7 @@ from pymc_bsvm.evidence.prediction import (
     log_predictive_density,
     predictive,
 )
+from pymc_bsvm.evidence.student import StudentNoise
 
 __all__ = [
     "Approximation",
@@ -22,8 +24,11 @@ __all__ = [
     "Laplace",
     "LaplaceEvidence",
     "LaplacePosterior",
+    "LeaveOneOut",
     "Posterior",
     "RegressionPredictive",
+    "StudentNoise",
+    "fit_noise",
     "laplace_evidence",
     "log_predictive_density",
     "predictive",

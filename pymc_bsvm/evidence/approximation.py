@@ -20,7 +20,8 @@ from numpy.typing import ArrayLike
 from pymc_bsvm._typing import Array
 from pymc_bsvm.covariance import LowRank
 from pymc_bsvm.evidence.gradient import EvidenceGradient
-from pymc_bsvm.evidence.posterior import Posterior
+from pymc_bsvm.evidence.posterior import Cavity, Posterior
+from pymc_bsvm.evidence.prediction import log_predictive_density
 from pymc_bsvm.losses import Loss
 from pymc_bsvm.solvers import DualSolution, solve_dual
 from pymc_bsvm.solvers.dual import as_problem
@@ -155,9 +156,18 @@ class Evidence(ABC):
         return float(sum(self.terms.values()))
 
     @cached_property
+    def cavity(self) -> Cavity:
+        """The latent values without their own observation; one of them, where a row counts more."""
+        weight = self.problem.sample_weight
+        if weight is None:
+            return self.posterior.cavity
+        return self.posterior.cavity_without(1.0 / np.maximum(weight, 1.0))
+
+    @cached_property
     def log_predictive(self) -> Array:
         """Log density of each observation given all others, of shape (n,), in nats."""
-        return self.posterior.log_predictive
+        problem, cavity = self.problem, self.cavity
+        return log_predictive_density(problem.loss, problem.y, cavity.mean, cavity.variance)
 
     @cached_property
     def solution(self) -> DualSolution:

@@ -78,9 +78,20 @@ class Posterior:
         Removing a row's Gaussian from the posterior leaves the precision ``1 / q - S`` with the
         posterior variance q, and the mean ``f - v a`` with the variance v that is left.
         """
-        variance = self.variance.copy()
-        variance[self.factor.index] /= self.conditioned.inverse_diagonal
-        return Cavity(self.mean - variance * self.a, variance)
+        return self.cavity_without(1.0)
+
+    def cavity_without(self, share: Array | float) -> Cavity:
+        """Return the latent values without a share of their own observation.
+
+        Parameters
+        ----------
+        share : ndarray of shape (n,) or float
+            Part of a row's Gaussian that is removed, such as 1/2 for one of two equal rows.
+        """
+        kept = np.ones(self.y.shape)
+        kept[self.factor.index] = self.conditioned.inverse_diagonal
+        variance = self.variance / (1.0 - share + share * kept)
+        return Cavity(self.mean - variance * share * self.a, variance)
 
     @cached_property
     def log_predictive(self) -> Array:

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pymc_bsvm._typing import Array
 from pymc_bsvm._validation import Interval, check_finite
+from pymc_bsvm.evidence.student import StudentNoise
 from pymc_bsvm.losses.base import ClassificationLoss, Loss, RegressionLoss
 from pymc_bsvm.losses.convolution import Convolution
 from pymc_bsvm.losses.piece import log_one_minus_exp
@@ -30,7 +31,7 @@ _NONNEGATIVE = Interval(low=0.0, includes_low=True)
 
 
 @dataclass(frozen=True, eq=False)
-class _Predictive[L: Loss]:
+class _Predictive[L: (RegressionLoss | StudentNoise, ClassificationLoss)]:
     """A Gaussian latent value seen through a loss."""
 
     latent_mean: Array
@@ -64,7 +65,7 @@ class _Predictive[L: Loss]:
 
 
 @dataclass(frozen=True, eq=False)
-class RegressionPredictive(_Predictive[RegressionLoss]):
+class RegressionPredictive(_Predictive[RegressionLoss | StudentNoise]):
     """The distribution of targets ``t = f* + noise`` with ``f* ~ N(latent_mean, latent_variance)``.
 
     The noise has the density ``exp(-loss) / Z``. The density of the sum is exact and in closed form
@@ -307,7 +308,9 @@ def _log_above(noise: Convolution, d: Array, variance: Array) -> Array:
 
 
 def _check_loss(loss: Any, task: str) -> None:
-    """Raise unless ``loss`` is a normalised loss of the task."""
+    """Raise unless ``loss`` is a normalised loss of the task, or noise for predictions alone."""
+    if isinstance(loss, StudentNoise) and task == "regression":
+        return
     if not isinstance(loss, Loss):
         raise TypeError(
             f"loss must be a loss object, but got {loss!r} of type {type(loss).__name__}. "

@@ -12,6 +12,7 @@ from pymc_bsvm._pickling import ByCloudpickle
 from pymc_bsvm._typing import Array, Parameter
 from pymc_bsvm._validation import Interval, as_parameter
 from pymc_bsvm.evidence.approximation import Evidence
+from pymc_bsvm.evidence.noise import LeaveOneOut, Noise, NoiseKind, fit_noise
 from pymc_bsvm.evidence.prediction import ClassPredictive, RegressionPredictive, predictive
 from pymc_bsvm.gp.data import as_numbers
 from pymc_bsvm.gp.support_vectors import SupportVectors
@@ -109,13 +110,19 @@ class Conditioned(ByCloudpickle):
         mean, covariance = self._evaluator.joint_moments(self, new)
         return mean + shift, covariance + (noise + jitter) * np.eye(mean.size)
 
-    def predictive(self, Xnew: Any) -> RegressionPredictive | ClassPredictive:
+    def predictive(
+        self, Xnew: Any, noise: NoiseKind | Noise | None = None
+    ) -> RegressionPredictive | ClassPredictive:
         """Return the exact distribution of new targets given the Gaussian of the latent values.
 
         Parameters
         ----------
         Xnew : array_like of shape (n_new, d)
             New inputs.
+        noise : {"auto", "loss", "student"}, loss or StudentNoise, optional
+            Noise of the new targets, for regression: that of the model unless told. A name has it
+            fitted to what the training rows say of each other, in the family of the loss, as
+            Student's t, or as the better of the two; see `fitted_noise`.
 
         Returns
         -------
@@ -123,8 +130,34 @@ class Conditioned(ByCloudpickle):
             Densities, distribution functions, quantiles and draws; or probabilities of labels.
         """
         new = self.rows(Xnew)
-        loss = self._evaluator.loss(self.of_loss, new)
-        return predictive(loss, *self._evaluator.moments(self, new))
+        moments = self._evaluator.moments(self, new)
+        if noise is None:
+            return predictive(self._evaluator.loss(self.of_loss, new), *moments)
+        return RegressionPredictive(
+            *moments, self.fitted_noise(noise) if isinstance(noise, str) else noise
+        )
+
+    def fitted_noise(self, kind: NoiseKind = "auto") -> Noise:
+        """Return the noise under which the targets are most probable, each given all the others.
+
+        Parameters
+        ----------
+        kind : {"auto", "loss", "student"}
+            The family of the loss, Student's t, or the better of the two.
+
+        Returns
+        -------
+        RegressionLoss or StudentNoise
+        """
+        problem = self.evidence.problem
+        if not isinstance(problem.loss, RegressionLoss):
+            raise ValueError(
+                f"Labels have no noise, but noise is {kind!r}. Leave out noise, or use "
+                "predict_proba for the probabilities of the labels."
+            )
+        cavities = [self.evidence.cavity]
+        others = LeaveOneOut(problem.y, cavities, problem.sample_weight)
+        return fit_noise(others, problem.loss, kind)
 
     def predict_proba(self, Xnew: Any) -> Array:
         """Return the probability of label 1 at new inputs, (5.42) of [Chu03]_.

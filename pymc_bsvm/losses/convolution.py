@@ -79,6 +79,10 @@ class Convolution:
         log_mass = log_integral(energy, slope, (scale, side, edge, blur, *parameters), breaks)
         return np.minimum(log_mass + np.log(scale) - self.loss.log_normalizer(), 0.0)
 
+    def first_quantile(self, u: Array, variance: Array) -> Array:
+        """Return where the search for a quantile starts: that of a Gaussian as wide."""
+        return np.asarray(np.sqrt(variance + self.loss.variance()) * ndtri(u))
+
     def quantile(self, u: Array, variance: Array) -> Array:
         """Return the sums with a share ``0 < u < 1`` below them, by Newton's method.
 
@@ -90,7 +94,7 @@ class Convolution:
         sign: Array = np.where(lower, 1.0, -1.0)  # x = sign d grows with the tail
         target = np.where(lower, np.log(u), np.log1p(-u))
         accuracy = _SAME_PROBABILITY + 4.0 * np.finfo(float).eps * np.abs(target)
-        x: Array = np.sqrt(variance + self.loss.variance()) * ndtri(np.where(lower, u, 1.0 - u))
+        x: Array = sign * self.first_quantile(u, variance)
         low, high = np.full(x.shape, -np.inf), np.full(x.shape, np.inf)
         active = np.arange(x.size)
         for _ in range(_MOST_STEPS):

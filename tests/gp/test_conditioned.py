@@ -117,3 +117,32 @@ def test_moments_at_the_data():
     np.testing.assert_allclose(m, 0.0)
     np.testing.assert_allclose(cross, K[:, :3], atol=1e-12)
     np.testing.assert_allclose(prior, 1.0)
+
+
+def test_the_noise_of_new_targets_may_be_fitted():
+    model, gp, X, y = model_of()
+    with model:
+        at = gp.at(POINT)
+        posterior = at.evidence.posterior
+        for kind in ("loss", "student"):
+            noise = at.fitted_noise(kind)
+            distribution = at.predictive(X[:3], noise=kind)
+            assert distribution.loss == noise
+            assert at.predictive(X[:3], noise=noise).logpdf(y[:3]) == pytest.approx(
+                distribution.logpdf(y[:3])
+            )
+            cavity = posterior.cavity
+            fitted = noise.convolution().log_density(y - cavity.mean, cavity.variance).sum()
+            assert fitted >= posterior.log_predictive.sum() - (kind == "student")
+        assert at.predictive(X[:3]).loss.C == POINT["C"]
+    with pytest.raises(ValueError, match="noise must be"):
+        at.predictive(X[:3], noise="t")
+
+
+def test_labels_have_no_noise():
+    X = np.linspace(-2.0, 2.0, 20)[:, None]
+    with pm.Model() as model:
+        gp = bsvm.gp.BTSVC(cov_func=pm.gp.cov.ExpQuad(1, ls=1.0))
+        gp.marginal_likelihood("y", X=X, y=(X[:, 0] > 0.0).astype(int))
+    with model, pytest.raises(ValueError, match="Labels have no noise"):
+        gp.at({}).predictive(X, noise="auto")

@@ -1,0 +1,144 @@
+"""The noise of predictions, fitted to what the rows say of each other.
+
+Hyperparameters by evidence are those of the function and of the noise together. The predictive
+density of new targets asks for the noise alone: the one under which each target is most probable
+given all the others. The function stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, get_args
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import logsumexp
+
+from pymc_bsvm._typing import Array
+from pymc_bsvm._validation import positive
+from pymc_bsvm.evidence.posterior import Cavity, times
+from pymc_bsvm.evidence.student import StudentNoise
+from pymc_bsvm.losses.base import RegressionLoss
+
+__all__ = ["LeaveOneOut", "Noise", "NoiseKind", "check_kind", "fit_noise"]
+
+type NoiseKind = Literal["auto", "loss", "student"]
+
+_REACH = 1000.0  # how far a parameter goes from its start, as a factor
+_NU_START, _NU_LOW, _NU_HIGH = 4.0, 2.5, 300.0
+
+
+type Noise = RegressionLoss | StudentNoise
+"""What is added to the function."""
+
+
+@dataclass(frozen=True)
+class LeaveOneOut:
+    """What all other rows say of each row, by one machine or by several that are averaged."""
+
+    y: Array = field(repr=False)
+    """Targets, of shape (n,)."""
+    cavities: Sequence[Cavity] = field(repr=False)
+    """The latent values without their own observation, for each machine."""
+    sample_weight: Array | None = field(default=None, repr=False)
+
+    @property
+    def rows(self) -> float:
+        """Number of rows, each as often as it counts."""
+        return float(self.y.size if self.sample_weight is None else self.sample_weight.sum())
+
+    def score(self, noise: Noise) -> float:
+        """Return the sum of the leave-one-out log densities of the targets, in nats."""
+        added = noise.spread(self.y.shape).convolution()
+        logs = [added.log_density(self.y - c.mean, c.variance) for c in self.cavities]
+        each = logsumexp(logs, axis=0) - np.log(len(logs))
+        return float(times(self.sample_weight, each).sum())
+
+    @property
+    def residual(self) -> float:
+        """The median of the absolute residuals."""
+        return float(np.median(np.abs(self.y - np.mean([c.mean for c in self.cavities], axis=0))))
+
+
+def fit_noise(others: LeaveOneOut, loss: RegressionLoss, kind: NoiseKind) -> Noise:
+    """Return the noise under which the targets are most probable, each given all the others.
+
+    Parameters
+    ----------
+    others : LeaveOneOut
+        What the other rows say of each.
+    loss : RegressionLoss
+        The noise of the model. Its parameters on the positive half line are fitted; others, such as
+        ``beta``, are kept.
+    kind : {"auto", "loss", "student"}
+        The family of the loss, Student's t, or the one with the higher score.
+
+    Returns
+    -------
+    RegressionLoss or StudentNoise
+        The best of the family; at worst the noise that was given.
+    """
+    check_kind(kind)
+    found: list[Noise] = []
+    if kind != "student":
+        found.append(_of_family(others, loss))
+    if kind != "loss":
+        found.append(_of_student(others, loss))
+    return max(found, key=others.score)
+
+
+def check_kind(kind: Any) -> None:
+    """Raise unless it is a kind of noise."""
+    if kind not in get_args(NoiseKind.__value__):
+        raise ValueError(
+            f"noise must be 'auto', 'loss' or 'student', but it is {kind!r}. Pass one of them."
+        )
+
+
+def _of_family(others: LeaveOneOut, loss: RegressionLoss) -> RegressionLoss:
+    """Return the best noise of the loss's family."""
+    if loss.n_rows is not None:
+        raise ValueError(
+            f"The noise of {loss!r} differs from row to row, so that no family can be fitted. "
+            "Pass noise='student', or the noise of the new rows."
+        )
+    free = {name: loss.fields[name] for name, d in loss.domains.items() if d == positive}
+    kept = {name: value for name, value in loss.fields.items() if name not in free}
+
+    def noise(values: Array) -> RegressionLoss:
+        return type(loss)(**dict(zip(free, values, strict=True)), **kept)
+
+    start = np.array(list(free.values()), dtype=float)
+    return noise(_highest(others, noise, start, start / _REACH, start * _REACH))
+
+
+def _of_student(others: LeaveOneOut, loss: RegressionLoss) -> StudentNoise:
+    """Return the best noise of Student's family."""
+    unit = max(others.residual, float(np.sqrt(np.max(loss.variance()))) / _REACH)
+    return StudentNoise(
+        *_highest(
+            others,
+            lambda values: StudentNoise(*values),
+            np.array([_NU_START, unit]),
+            np.array([_NU_LOW, unit / _REACH]),
+            np.array([_NU_HIGH, unit * _REACH]),
+        )
+    )
+
+
+def _highest(
+    others: LeaveOneOut, noise: Callable[[Array], Any], start: Array, low: Array, high: Array
+) -> Array:
+    """Return the values, within bounds, of the highest score."""
+
+    def surprise(logs: Array) -> float:
+        return -others.score(noise(np.exp(logs))) / others.rows
+
+    found = minimize(
+        surprise,
+        np.log(start),
+        method="L-BFGS-B",
+        bounds=list(zip(np.log(low), np.log(high), strict=True)),
+    )
+    return start if surprise(np.log(start)) < found.fun else np.exp(found.x)

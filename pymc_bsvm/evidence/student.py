@@ -1,0 +1,139 @@
+"""Noise of Student's t distribution, for predictions: its negative logarithm is not convex."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from scipy.special import gammaln, log_ndtr, logsumexp, ndtri, stdtrit
+
+from pymc_bsvm._typing import Array
+from pymc_bsvm._validation import as_parameter, positive
+from pymc_bsvm.losses.convolution import Convolution
+
+__all__ = ["StudentNoise"]
+
+_LOG_ROOT_2PI = 0.5 * np.log(2.0 * np.pi)
+_STEP = 0.3  # of the trapezoidal rule, whose error is exp(-pi² / step)
+_DEPTH = 36.0  # nats below the top at which the rule ends
+_BLOCK = 4096  # rows at a time
+
+
+@dataclass(frozen=True)
+class StudentNoise:
+    """Noise ``scale t`` with ``t`` of Student's distribution.
+
+    Parameters
+    ----------
+    nu : float
+        Degrees of freedom; the variance is infinite up to 2.
+    scale : float
+        Unit of the noise, in units of the targets.
+    """
+
+    nu: float
+    scale: float
+
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        for name in ("nu", "scale"):
+            object.__setattr__(self, name, as_parameter(name, getattr(self, name), positive))
+
+    def mean(self) -> float:
+        """Return the centre of the noise, its mean where that exists."""
+        return 0.0
+
+    def variance(self) -> float:
+        """Return the variance of the noise."""
+        return self.scale**2 * self.nu / (self.nu - 2.0) if self.nu > 2.0 else np.inf
+
+    def scaled(self, unit: float) -> Self:
+        """Return the noise in units that are ``unit`` times as small."""
+        return type(self)(self.nu, unit * self.scale)
+
+    def spread(self, shape: tuple[int, ...]) -> Self:
+        """Return the noise of rows of a shape: the same for all."""
+        return self
+
+    def take(self, rows: Any) -> Self:
+        """Return the noise of some rows: the same for all."""
+        return self
+
+    def shape_with(self, *shapes: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the shape of rows, to which the noise adds nothing."""
+        return np.broadcast_shapes(*shapes)
+
+    def convolution(self) -> StudentConvolution:
+        """Return the distribution of the noise plus a Gaussian."""
+        return StudentConvolution(self)
+
+    def draw(self, rng: np.random.Generator, shape: tuple[int, ...]) -> Array:
+        """Draw noise."""
+        return self.scale * rng.standard_t(self.nu, shape)
+
+
+@dataclass(frozen=True)
+class StudentConvolution(Convolution):
+    """The sum of Student's noise and of ``N(0, variance)``: Gaussians, mixed over their widths.
+
+    The noise is Gaussian with the variance ``scale² / g`` and g of a gamma distribution with mean 1
+    and shape nu / 2 [PRML]_ (2.158). The average over log g is a trapezoidal rule, which converges
+    geometrically; all its terms are positive, so that both tails keep their relative accuracy.
+    """
+
+    loss: StudentNoise  # type: ignore[assignment]
+
+    def take(self, rows: Any) -> StudentConvolution:
+        """Return the convolution for some of the elements: the same."""
+        return self
+
+    def log_density(self, d: Array, variance: Array) -> Array:
+        """Return the log density of the sum at ``d``."""
+
+        def density(d: Array, sd: Array) -> Array:
+            return np.asarray(-0.5 * (d / sd) ** 2 - np.log(sd) - _LOG_ROOT_2PI)
+
+        return self._average(density, d, variance, 0.5 * (self.loss.nu + 1.0))
+
+    def log_tail(self, d: Array, variance: Array) -> Array:
+        """Return the log probability of a sum beyond ``d``, the same on both sides."""
+
+        def tail(d: Array, sd: Array) -> Array:
+            return np.asarray(log_ndtr(-np.abs(d) / sd))
+
+        return np.minimum(self._average(tail, d, variance, 0.5 * self.loss.nu), np.log(0.5))
+
+    def first_quantile(self, u: Array, variance: Array) -> Array:
+        """Return where the search for a quantile starts: the farther of the two tails."""
+        alone = self.loss.scale * stdtrit(self.loss.nu, u)
+        farther = np.hypot(alone, np.sqrt(variance) * ndtri(u))
+        return np.asarray(np.where(u < 0.5, -farther, farther))
+
+    def _average(
+        self, function: Callable[[Array, Array], Array], d: Array, variance: Array, slope: float
+    ) -> Array:
+        """Return the log of the average of ``exp(function)`` over the widths of the Gaussians.
+
+        ``slope`` is that of the logarithm of the terms in log g where the Gaussians are wide.
+        """
+        parts = [
+            self._average_of_block(function, d[k : k + _BLOCK], variance[k : k + _BLOCK], slope)
+            for k in range(0, d.size, _BLOCK)
+        ]
+        return np.concatenate(parts) if parts else np.zeros(0)
+
+    def _average_of_block(
+        self, function: Callable[[Array, Array], Array], d: Array, variance: Array, slope: float
+    ) -> Array:
+        shape, scale = 0.5 * self.loss.nu, self.loss.scale
+        step = min(_STEP, 0.6 / np.sqrt(slope))
+        farthest = np.log1p(np.max(np.abs(d)) / scale) * 2.0
+        low = -farthest - _DEPTH / slope - np.sqrt(2.0 * _DEPTH / slope)
+        high = np.log1p(_DEPTH / shape + np.sqrt(2.0 * _DEPTH / shape))
+        log_g = np.arange(low, high + step, step)
+        log_weight = shape * (log_g - np.exp(log_g) + np.log(shape)) - gammaln(shape) + np.log(step)
+        with np.errstate(over="ignore"):  # infinite widths have no density
+            sd = np.sqrt(variance[:, None] + scale**2 * np.exp(-log_g))
+            return np.asarray(logsumexp(log_weight + function(d[:, None], sd), axis=1))

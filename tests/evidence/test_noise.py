@@ -1,0 +1,117 @@
+"""Noise fitted to what the other rows say of each."""
+
+import numpy as np
+import pytest
+from scipy import stats
+from scipy.special import logsumexp
+
+from pymc_bsvm import losses
+from pymc_bsvm.evidence.noise import LeaveOneOut, fit_noise
+from pymc_bsvm.evidence.posterior import Cavity
+from pymc_bsvm.evidence.student import StudentNoise
+
+N = 400
+
+
+def others(noise, weight=None, machines=1):
+    """Return targets that are a known function of a latent value plus noise."""
+    rng = np.random.default_rng(3)
+    latent = rng.normal(size=N)
+    variance = rng.uniform(0.001, 0.02, N)
+    y = latent + np.sqrt(variance) * rng.normal(size=N) + noise(rng)
+    cavities = [Cavity(latent + 0.1 * k, variance) for k in range(machines)]
+    return LeaveOneOut(y, cavities, weight)
+
+
+def gaussian(rng):
+    return 0.3 * rng.normal(size=N)
+
+
+def heavy(rng):
+    return 0.2 * rng.standard_t(3.0, N)
+
+
+def flat(rng):
+    return rng.uniform(-0.5, 0.5, N)
+
+
+def test_score_is_the_sum_of_log_densities():
+    data = others(gaussian)
+    cavity = data.cavities[0]
+    expected = stats.norm(cavity.mean, np.sqrt(cavity.variance + 0.09)).logpdf(data.y)
+    assert data.score(losses.Gaussian(0.3)) == pytest.approx(expected.sum(), rel=1e-12)
+    counts = np.arange(N) % 3.0
+    weighted = LeaveOneOut(data.y, data.cavities, counts)
+    assert weighted.score(losses.Gaussian(0.3)) == pytest.approx(counts @ expected, rel=1e-12)
+
+
+def test_machines_are_averaged():
+    data = others(gaussian, machines=3)
+    each = [
+        stats.norm(cavity.mean, np.sqrt(cavity.variance + 0.09)).logpdf(data.y)
+        for cavity in data.cavities
+    ]
+    expected = (logsumexp(each, axis=0) - np.log(3.0)).sum()
+    assert data.score(losses.Gaussian(0.3)) == pytest.approx(expected, rel=1e-12)
+
+
+def test_gaussian_noise_is_found():
+    found = fit_noise(others(gaussian), losses.Gaussian(2.0), "loss")
+    assert found.sigma == pytest.approx(0.3, rel=0.1)
+
+
+def test_student_noise_is_found():
+    found = fit_noise(others(heavy), losses.Gaussian(0.3), "student")
+    assert isinstance(found, StudentNoise)
+    assert found.scale == pytest.approx(0.2, rel=0.2)
+    assert 2.5 <= found.nu < 6.0
+
+
+@pytest.mark.parametrize("kind", ["loss", "student"])
+@pytest.mark.parametrize("noise", [gaussian, heavy, flat])
+def test_no_neighbour_scores_higher(noise, kind):
+    data = others(noise)
+    found = fit_noise(data, losses.SILF(C=5.0, epsilon=0.2, beta=0.3), kind)
+    names = ("nu", "scale") if kind == "student" else ("C", "epsilon")
+    best = data.score(found)
+    for name in names:
+        for factor in (0.9, 1.1):
+            fields = {key: getattr(found, key) for key in names}
+            fields[name] *= factor
+            rest = {} if kind == "student" else {"beta": 0.3}
+            inside = kind == "loss" or 2.5 <= fields["nu"] <= 300.0
+            if inside:
+                assert data.score(type(found)(**fields, **rest)) < best + 5e-3
+
+
+def test_the_family_with_the_higher_score_is_chosen():
+    silf = losses.SILF(C=5.0, epsilon=0.2, beta=0.3)
+    assert isinstance(fit_noise(others(heavy), silf, "auto"), StudentNoise)
+    chosen = fit_noise(others(flat), silf, "auto")
+    assert isinstance(chosen, losses.SILF)
+    assert chosen.beta == 0.3
+    assert chosen.variance() == pytest.approx(1.0 / 12.0, rel=0.1)
+
+
+def test_a_share_is_kept_and_weights_are_repeated_rows():
+    counts = np.random.default_rng(1).integers(0, 3, N)
+    one = others(heavy, counts.astype(float))
+    cavity = one.cavities[0]
+    repeated = Cavity(np.repeat(cavity.mean, counts), np.repeat(cavity.variance, counts))
+    many = LeaveOneOut(np.repeat(one.y, counts), [repeated])
+    silf = losses.SILF(C=5.0, epsilon=0.2, beta=0.3)
+    a, b = fit_noise(one, silf, "loss"), fit_noise(many, silf, "loss")
+    assert (a.C, a.epsilon, a.beta) == pytest.approx((b.C, b.epsilon, b.beta), rel=1e-3)
+
+
+def test_exact_targets_give_narrow_noise():
+    latent = np.linspace(-1.0, 1.0, 50)
+    data = LeaveOneOut(latent, [Cavity(latent, np.full(50, 1e-12))])
+    found = fit_noise(data, losses.SILF(C=5.0, epsilon=0.2, beta=0.3), "auto")
+    assert np.isfinite(data.score(found))
+    assert found.variance() < 1e-3
+
+
+def test_unknown_kinds_are_refused():
+    with pytest.raises(ValueError, match=r"'auto', 'loss' or 'student', but it is 'cauchy'"):
+        fit_noise(others(gaussian), losses.Gaussian(0.3), "cauchy")
