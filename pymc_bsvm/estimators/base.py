@@ -5,6 +5,7 @@ from __future__ import annotations
 import numbers
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from pymc_bsvm.estimators.likelihood import Likelihood
 from pymc_bsvm.estimators.machine import Blueprint, Machine, MachineEvidence
 from pymc_bsvm.estimators.sampling import sample
 from pymc_bsvm.estimators.scale import Scale
-from pymc_bsvm.estimators.search import search
+from pymc_bsvm.estimators.search import Move, search
 from pymc_bsvm.estimators.trained import Trained
 from pymc_bsvm.evidence.approximation import Approximation, approximation_of
 from pymc_bsvm.losses.base import Array
@@ -52,7 +53,7 @@ class BayesianMachine(BaseEstimator):
         self,
         kernel: Any = "rbf",
         *,
-        ard: bool = False,
+        ard: bool | str = False,
         approximation: str | Approximation = "laplace",
         offset: float = 100.0,
         standardize: bool = True,
@@ -92,7 +93,11 @@ class BayesianMachine(BaseEstimator):
         """
         for name in ("relevance_", "feature_importances_"):
             self.__dict__.pop(name, None)  # of an earlier fit
-        for name in ("ard", "standardize", "full_bayes", "progressbar"):
+        if not (isinstance(self.ard, bool | np.bool_) or self.ard == "auto"):
+            raise ValueError(
+                f"ard must be True, False or 'auto', but it is {self.ard!r}. Pass one of the three."
+            )
+        for name in ("standardize", "full_bayes", "progressbar"):
             value = getattr(self, name)
             if not isinstance(value, bool | np.bool_):
                 raise ValueError(
@@ -103,7 +108,7 @@ class BayesianMachine(BaseEstimator):
                 f"sampler must be a dict of arguments of pymc.sample, but it is {self.sampler!r}. "
                 "Pass, for example, {'draws': 500}."
             )
-        self._kernel = kernel_of(self.kernel, self.ard)
+        self._kernel = kernel_of(self.kernel, bool(self.ard != "auto" and self.ard))
         as_parameter("offset", self.offset, _NOT_NEGATIVE)
         as_parameter("tol", self.tol, positive)
         for name in ("restarts", "max_iter"):
@@ -162,8 +167,9 @@ class BayesianMachine(BaseEstimator):
         weight: Array | None,
         rng: np.random.Generator,
         n_jobs: int | None,
+        moves: Sequence[Move] = (),
     ) -> Trained:
-        """Find the hyperparameters of one machine."""
+        """Find the hyperparameters of one machine, and whether another model is better."""
         approximation = approximation_of(self.approximation)
         approximation.check(likelihood.loss([h.start for h in likelihood.free]))
         blueprint = Blueprint(
@@ -175,24 +181,33 @@ class BayesianMachine(BaseEstimator):
                 objective,
                 int(self.restarts),
                 rng,
+                moves=[*self._moves_of_kernel(X), *moves],
                 gain=float(self.tol),
                 maxiter=int(self.max_iter),
                 n_jobs=n_jobs,
                 report=report,
             )
-        best = found.best
+        objective, best = found.objective, found.ascents.best
         if not np.isfinite(best.objective):
             raise ValueError(
-                f"The evidence is not finite at any of the {len(found.runs)} starts. "
+                f"The evidence is not finite at any of the {len(found.ascents.runs)} starts. "
                 "Check the scale of the inputs and the kernel."
             )
-        warn_of(best, found.interrupted)
+        warn_of(best, found.ascents.interrupted)
         machine = Machine.at(objective, np.exp(best.end))
         draws: list[Machine] = []
         tree = None
         if self.full_bayes:
             draws, tree = sample(objective, machine, rng, self.sampler, self.progressbar)
-        return Trained(objective, machine, found, draws, tree)
+        return Trained(objective, machine, found.ascents, found.rivals, draws, tree)
+
+    def _moves_of_kernel(self, X: Array) -> list[Move]:
+        """Return the moves to other kernels: length-scales for each column, if they are tried."""
+        tried = self.ard == "auto" and isinstance(self.kernel, str) and not self._pairwise
+        if not tried or X.shape[1] < 2:
+            return []
+        kernel = kernel_of(self.kernel, True)
+        return [lambda blueprint: replace(blueprint, kernel=kernel)]
 
     def _generator(self) -> np.random.Generator:
         """Return a generator seeded as scikit-learn does."""

@@ -19,7 +19,7 @@ from pymc_bsvm.estimators.base import BayesianMachine
 from pymc_bsvm.estimators.kernels.precomputed import UnknownVariance
 from pymc_bsvm.estimators.likelihood import classification_likelihood
 from pymc_bsvm.estimators.sampling import model_of
-from pymc_bsvm.estimators.trained import Trained, table_of
+from pymc_bsvm.estimators.trained import Trained, choices_of, table_of
 from pymc_bsvm.estimators.tree import tree_of
 from pymc_bsvm.evidence.approximation import Approximation
 from pymc_bsvm.evidence.prediction import ClassPredictive
@@ -82,6 +82,8 @@ class BayesianSVC(ClassifierMixin, BayesianMachine):
         Whether every search converged: it neither met `max_iter` nor stalled.
     restarts_ : DataFrame, or list of DataFrame
         One row for each start, the best first.
+    choices_ : DataFrame, or list of DataFrame
+        The models that were tried, with and without `ard`, and which was chosen.
     datatree_ : DataTree, or list of DataTree
         The hyperparameters (or their draws) as ArviZ knows them.
     n_features_in_, feature_names_in_
@@ -110,7 +112,7 @@ class BayesianSVC(ClassifierMixin, BayesianMachine):
         self,
         kernel: Any = "rbf",
         *,
-        ard: bool = False,
+        ard: bool | str = False,
         loss: str | ClassificationLoss = "trigonometric",
         approximation: str | Approximation = "laplace",
         offset: float = 100.0,
@@ -199,6 +201,7 @@ class BayesianSVC(ClassifierMixin, BayesianMachine):
         self.hyperparameters_ = _one_or_all([self._named(m, 1.0) for m in machines])
         self.log_evidence_ = _one_or_all([machine.log_evidence for machine in machines])
         self.restarts_ = _one_or_all([table_of(each) for each in trained])
+        self.choices_ = _one_or_all([choices_of(each) for each in trained])
         self.gap_ = max(machine.gap for machine in machines)
         self.n_iter_ = max(each.found.best.evaluations for each in trained)
         self.converged_ = all(each.converged for each in trained)

@@ -92,7 +92,7 @@ class BayesianSVRCommittee(RegressionPredictions, BayesianMachine):
         self,
         kernel: Any = "rbf",
         *,
-        ard: bool = False,
+        ard: bool | str = False,
         beta: float | str = "auto",
         offset: float = 100.0,
         standardize: bool = True,
@@ -218,27 +218,30 @@ class BayesianSVRCommittee(RegressionPredictions, BayesianMachine):
 
     def _search(self, together: SumOfEvidences, rng: np.random.Generator) -> Any:
         """Maximise the evidence of one expert, then the sum of all."""
-        settings = {"gain": float(self.tol), "maxiter": int(self.max_iter)}
+        settings: dict[str, Any] = {"gain": float(self.tol), "maxiter": int(self.max_iter)}
         with progress(self.progressbar) as report:
             one = together.parts[0].objective(together.blueprint)
-            found = search(one, int(self.restarts), rng, n_jobs=None, report=report, **settings)  # type: ignore[arg-type]
-            best = found.best
-            if len(together.parts) > 1 and not found.interrupted:
+            moves = self._moves_of_kernel(one.X)
+            settings_of_one = {"moves": moves, "n_jobs": None, "report": report, **settings}
+            found = search(one, int(self.restarts), rng, **settings_of_one)
+            together.blueprint = found.objective.blueprint
+            best, interrupted = found.ascents.best, found.ascents.interrupted
+            if len(together.parts) > 1 and not interrupted:
                 best = ascend(
                     together,
                     best.end,
                     "committee",
                     bounds=together.blueprint.bounds,
                     callback=lambda value: report(0, value),
-                    **settings,  # type: ignore[arg-type]
+                    **settings,
                 )
         if not np.isfinite(best.objective):
             raise ValueError(
                 "The evidence is not finite at the start of the committee. "
                 "Check the scale of the inputs and the kernel."
             )
-        self.converged_ = best.ending is Ending.CONVERGED and not found.interrupted
-        warn_of(best, found.interrupted)
+        self.converged_ = best.ending is Ending.CONVERGED and not interrupted
+        warn_of(best, interrupted)
         return best
 
     def _predictive(self, rows: Array) -> RegressionPredictive:

@@ -39,10 +39,10 @@ _FAMILIES: dict[str, Any] = {
     },
 }
 
-# Starts and bounds for standardised targets, of rates such as C and lengths such as epsilon, from
-# section 4.4 of [Chu03]_, but for the upper bound of epsilon, exp(-0.7) there: noise that is most
-# of the variance wants a wider tube.
+# Starts and bounds for standardised targets, of rates such as C and lengths such as sigma, from
+# section 4.4 of [Chu03]_.
 _SEARCHED = {-1: (1.0, 0.01, 1000.0), 1: (0.05, math.exp(-5.0), 2.0)}
+_WIDEST = 0.5  # tube; exp(-0.7) in section 4.4 of [Chu03]_
 _REACH = 100.0  # of the search around a parameter that has no unit of the targets
 _BETA = Interval(0.0, 1.0, includes_high=True)
 
@@ -71,9 +71,9 @@ class Likelihood:
         )
 
 
-def silf_likelihood(beta: float) -> Likelihood:
-    """Return SILF with C and epsilon free."""
-    return _searched(losses.SILF, {"beta": beta})
+def silf_likelihood(beta: float, widest: float = _WIDEST) -> Likelihood:
+    """Return SILF with C and epsilon free, the tube at most so wide in the machine's units."""
+    return _searched(losses.SILF, {"beta": beta}, widest)
 
 
 def trigonometric_likelihood() -> Likelihood:
@@ -81,7 +81,7 @@ def trigonometric_likelihood() -> Likelihood:
     return classification_likelihood("trigonometric")
 
 
-def regression_likelihood(loss: Any, unit: float) -> Likelihood:
+def regression_likelihood(loss: Any, unit: float, widest: float = _WIDEST) -> Likelihood:
     """Return the likelihood of a family by name, or around the parameters of a loss.
 
     Parameters
@@ -90,6 +90,8 @@ def regression_likelihood(loss: Any, unit: float) -> Likelihood:
         A name other than "silf", which has a beta to choose, or a loss in the units of the data.
     unit : float
         The unit of the machine's targets, in units of the data.
+    widest : float
+        Largest epsilon, in the machine's units.
 
     Returns
     -------
@@ -98,13 +100,13 @@ def regression_likelihood(loss: Any, unit: float) -> Likelihood:
         shares, are fixed.
     """
     if isinstance(loss, str):
-        return _searched(_family(loss, "regression"), {})
+        return _searched(_family(loss, "regression"), {}, widest)
     _check(loss, "regression")
     given = loss.scaled(1.0 / unit).fields
     free = {name for name, domain in loss.domains.items() if domain == positive}
     starts = {name: value for name, value in given.items() if name in free}
     fixed = {name: value for name, value in given.items() if name not in free}
-    return _searched(type(loss), fixed, starts)
+    return _searched(type(loss), fixed, widest, starts)
 
 
 def classification_likelihood(loss: Any) -> Likelihood:
@@ -115,16 +117,16 @@ def classification_likelihood(loss: Any) -> Likelihood:
 
 
 def betas_of(beta: Any, n: int) -> tuple[float, ...]:
-    """Return the shares of the tube over which SILF may bend, for n rows; [Chu03]_ for "auto"."""
+    """Return the shares of the tube over which SILF may bend; the first is that of [Chu03]_."""
     if not isinstance(beta, str):
         return (as_parameter("beta", beta, _BETA),)
-    if beta not in ("auto", "evidence"):
+    if beta not in ("auto", "evidence", "papers"):
         raise ValueError(
-            f"beta must be 'auto', 'evidence' or a number in (0, 1], but it is {beta!r}. "
-            "Pass, for example, 0.3."
+            "beta must be 'auto', 'evidence', 'papers' or a number in (0, 1], but it is "
+            f"{beta!r}. Pass, for example, 0.3."
         )
     by_size = 0.3 if n < 2000 else 0.1 if n <= 4000 else 0.05
-    return (by_size,) if beta == "auto" else (by_size, 1.0)
+    return (by_size,) if beta == "papers" else (by_size, 1.0)
 
 
 def noise_in(unit: float, loss: Loss) -> RegressionLoss:
@@ -136,6 +138,7 @@ def noise_in(unit: float, loss: Loss) -> RegressionLoss:
 def _searched(
     loss_type: type[RegressionLoss],
     fixed: Mapping[str, float],
+    widest: float,
     starts: Mapping[str, float] | None = None,
 ) -> Likelihood:
     """Return a likelihood with all fields free that are not fixed."""
@@ -145,6 +148,10 @@ def _searched(
             power = loss_type.units[name]
             given = (starts or {}).get(name)
             start, low, high = _SEARCHED.get(power, (1.0, 1.0 / _REACH, _REACH))
+            if name == "epsilon":
+                high = widest
+                low = min(low, 0.1 * widest)
+                start = min(start, widest)
             if given is not None:
                 start, low, high = given, min(low, given / _REACH), max(high, given * _REACH)
             free.append(Hyperparameter(name, start, low, high, unit=(0, power)))

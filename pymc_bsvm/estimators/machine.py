@@ -47,6 +47,18 @@ class Blueprint:
         """Those of the likelihood, then those of the kernel."""
         return (*self.likelihood.free, *self.kernel.hyperparameters(self.d))
 
+    def translated(self, other: Blueprint, x: Array) -> Array:
+        """Return a point of another model here; columns that it does not tell apart are alike.
+
+        What it does not have is at its start. All points are logarithms.
+        """
+        names = (h.name for h in other.hyperparameters)
+        named: dict[str, float] = dict(zip(names, x.tolist(), strict=True))
+        known = np.log([h.start for h in self.hyperparameters])
+        for k, h in enumerate(self.hyperparameters):
+            known[k] = named.get(h.name, named.get(h.variable, known[k]))
+        return np.asarray(np.clip(known, *np.array(self.bounds).T))
+
     @property
     def bounds(self) -> list[tuple[float, float]]:
         """Bounds of the logarithms."""
@@ -92,6 +104,10 @@ class MachineEvidence:
     def forget(self) -> None:
         """Start the next evaluation from nothing."""
         self._start = None
+
+    def of(self, blueprint: Blueprint) -> MachineEvidence:
+        """Return the evidence of another model on the same rows."""
+        return MachineEvidence(blueprint, self.X, self.y, self.sample_weight)
 
     def recipe(self) -> Callable[[], MachineEvidence]:
         """Return a function that makes the same function without a memory."""

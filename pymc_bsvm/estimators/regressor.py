@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import numbers
+import warnings
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -11,6 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pymc_bsvm._typing import Array
+from pymc_bsvm._validation import as_parameter, positive
 from pymc_bsvm.estimators.base import BayesianMachine
 from pymc_bsvm.estimators.likelihood import (
     Likelihood,
@@ -23,13 +27,17 @@ from pymc_bsvm.estimators.mixture import RegressionMixture
 from pymc_bsvm.estimators.predictions import RegressionPredictions
 from pymc_bsvm.estimators.sampling import model_of
 from pymc_bsvm.estimators.scale import Scale
-from pymc_bsvm.estimators.trained import table_of
+from pymc_bsvm.estimators.search import Move
+from pymc_bsvm.estimators.trained import choices_of, table_of
 from pymc_bsvm.estimators.tree import tree_of
-from pymc_bsvm.evidence.approximation import Approximation
+from pymc_bsvm.evidence.approximation import Approximation, Evidence
+from pymc_bsvm.evidence.noise import LeaveOneOut, Noise, NoiseKind, check_kind, fit_noise
 from pymc_bsvm.evidence.prediction import RegressionPredictive
 from pymc_bsvm.losses.base import RegressionLoss
 
 __all__ = ["BayesianSVR"]
+
+_NEARLY_ALL, _LITTLE = 0.95, 0.5
 
 
 class BayesianSVR(RegressionPredictions, BayesianMachine):
@@ -45,19 +53,29 @@ class BayesianSVR(RegressionPredictions, BayesianMachine):
         "rbf", "matern32", "matern52", "linear", "poly", "periodic", "bspline", "dirichlet" or
         "precomputed"; a sum of objects of `pymc_bsvm.estimators.kernels`; or a fixed covariance
         function, of which the amplitude alone is learned.
-    ard : bool, default False
-        Whether each column has a length-scale of its own, for kernels by name.
+    ard : bool or "auto", default False
+        Whether each column has a length-scale of its own, for kernels by name. "auto" tries both
+        and keeps the one with the higher evidence, less a nat for each hyperparameter.
     loss : {"silf", "huber", "gaussian"} or loss object, default "silf"
         What the noise is like: the soft insensitive loss, Huber's, which is not sparse, or the
         squared loss of Gaussian process regression. Of an object in the units of the data, such as
         ``losses.SILF(C=10, epsilon=0.1)``, the parameters on the positive half line are where the
         search starts; those on an interval, such as ``beta`` or the level of a quantile, are kept.
         A loss with a kink, such as "laplace", has no Laplace evidence and is refused.
-    beta : float, "auto" or "evidence", default "auto"
-        Share of the tube over which "silf" bends, in (0, 1]. "auto" is 0.3 below 2000 rows, 0.1
-        up to 4000 and 0.05 beyond, as in [Chu03]_. "evidence" fits that share and 1, Huber's loss,
-        and keeps what has the higher evidence: that can be slower and without sparsity, and suits
-        noise with light tails better.
+    beta : float, "auto", "evidence" or "papers", default "auto"
+        Share of the tube over which "silf" bends, in (0, 1]. "papers" is 0.3 below 2000 rows, 0.1
+        up to 4000 and 0.05 beyond, as in [Chu03]_. "auto", which is "evidence" too, tries that
+        share and 1, Huber's loss, and keeps what has the higher evidence; with 1 all rows whose
+        residual is not zero are support vectors.
+    max_epsilon : float, default 0.5
+        Largest half width of the tube, in standard deviations of the targets, or in their units
+        without `standardize`. A wider tube can hold nearly all targets of noise that is almost
+        uniform, whatever the function is: the evidence may then prefer a function that explains
+        nothing.
+    noise : {"auto", "loss", "student"}, default "auto"
+        Noise of the predictions. It is fitted after the hyperparameters, to the density of each
+        target given all the others: in the family of the loss, of Student's t distribution, or of
+        the better of the two. The function, `log_evidence_` and `to_pymc` do not depend on it.
     approximation : str or Approximation, default "laplace"
         How the evidence and the posterior are approximated: a name, or an object of
         `pymc_bsvm.approximations`.
@@ -92,7 +110,12 @@ class BayesianSVR(RegressionPredictions, BayesianMachine):
         In the units of the data: those of the loss, such as "C" and "epsilon", "eta", and for
         kernels that have them "ls" and "period", arrays of one number for each column.
     loss_ : RegressionLoss
-        The loss with its parameters, in the units of the data.
+        The loss of the model with its parameters, in the units of the data.
+    noise_ : RegressionLoss or StudentNoise
+        The noise of the predictions, in the units of the data.
+    choices_ : DataFrame
+        The models that were tried, in the units of the machine, and which was chosen. Above 500
+        rows a share of them decides.
     log_evidence_ : float
         Log evidence of the targets, in nats.
     support_ : ndarray of shape (n_support,)
@@ -148,9 +171,11 @@ class BayesianSVR(RegressionPredictions, BayesianMachine):
         self,
         kernel: Any = "rbf",
         *,
-        ard: bool = False,
+        ard: bool | str = False,
         loss: str | RegressionLoss = "silf",
         beta: float | str = "auto",
+        max_epsilon: float = 0.5,
+        noise: NoiseKind = "auto",
         approximation: str | Approximation = "laplace",
         offset: float = 100.0,
         standardize: bool = True,
@@ -180,6 +205,8 @@ class BayesianSVR(RegressionPredictions, BayesianMachine):
         )
         self.loss = loss
         self.beta = beta
+        self.max_epsilon = max_epsilon
+        self.noise = noise
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Find the hyperparameters and the support vectors.
@@ -205,14 +232,17 @@ class BayesianSVR(RegressionPredictions, BayesianMachine):
         unit = float(self._target.spread[0])
         z = self._target(t[:, None])[:, 0]
         rng = self._generator()
-        all_trained = [
-            self._train(likelihood, rows, z, weight, rng, self.n_jobs)
-            for likelihood in self._likelihoods(unit, t.size)
-        ]
-        trained = max(all_trained, key=lambda each: each.machine.log_evidence)
+        check_kind(self.noise)
+        first, *others = self._likelihoods(unit, t.size)
+        moves = [_to_likelihood(other) for other in others]
+        trained = self._train(first, rows, z, weight, rng, self.n_jobs, moves)
         self._trained = trained
+        evidences = [trained.objective.evidence(m.values) for m in trained.members]
+        self._noise = self._noise_of(evidences)
+        _warn_of_wide_tube(evidences[0])
         machine = trained.machine
         self.loss_ = noise_in(unit, machine.loss)
+        self.noise_ = self._noise.scaled(unit)
         self.beta_ = getattr(self.loss_, "beta", None)
         count = t.size if weight is None else weight.sum()
         self.log_evidence_ = machine.log_evidence - count * np.log(unit)
@@ -225,6 +255,7 @@ class BayesianSVR(RegressionPredictions, BayesianMachine):
         self.n_iter_ = trained.found.best.evaluations
         self.converged_ = trained.converged
         self.restarts_ = table_of(trained)
+        self.choices_ = choices_of(trained)
         self._relevance([machine], rows)
         return self
 
@@ -262,7 +293,7 @@ class BayesianSVR(RegressionPredictions, BayesianMachine):
             machine = members[chosen]
             mean, covariance = machine.joint(rows)
             f = rng.multivariate_normal(mean, covariance, method="eigh")
-            result[:, k] = f + machine.loss.draw(rng, f.shape)
+            result[:, k] = f + self._noise.draw(rng, f.shape)
         return np.asarray(self._target.centre[0] + self._target.spread[0] * result)
 
     @property
@@ -287,18 +318,26 @@ class BayesianSVR(RegressionPredictions, BayesianMachine):
     def _likelihoods(self, unit: float, n: int) -> list[Likelihood]:
         """Return the likelihoods to choose from, for targets of a unit."""
         betas = betas_of(self.beta, n)
+        widest = as_parameter("max_epsilon", self.max_epsilon, positive)
         if isinstance(self.loss, str) and self.loss == "silf":
-            return [silf_likelihood(beta) for beta in betas]
+            return [silf_likelihood(beta, widest) for beta in betas]
         if self.beta != "auto":
             raise ValueError(
                 f"beta is chosen for loss='silf' only, but beta is {self.beta!r} and loss is "
                 f"{self.loss!r}. Leave beta='auto'; a SILF object brings its own."
             )
-        return [regression_likelihood(self.loss, unit)]
+        return [regression_likelihood(self.loss, unit, widest)]
+
+    def _noise_of(self, evidences: Sequence[Evidence]) -> Noise:
+        """Return the noise of predictions, in the units of the machine."""
+        problem = evidences[0].problem
+        cavities = [evidence.cavity for evidence in evidences]
+        others = LeaveOneOut(problem.y, cavities, problem.sample_weight)
+        return fit_noise(others, noise_in(1.0, problem.loss), self.noise)
 
     def _means(self, rows: Array) -> Array:
-        members = self._trained.members
-        mean = np.mean([m.mean(rows) + noise_in(1.0, m.loss).mean() for m in members], axis=0)
+        mean = np.mean([machine.mean(rows) for machine in self._trained.members], axis=0)
+        mean = mean + self._noise.mean()
         return np.asarray(self._target.centre[0] + self._target.spread[0] * mean)
 
     def _predictive(self, rows: Array) -> RegressionMixture:
@@ -307,6 +346,29 @@ class BayesianSVR(RegressionPredictions, BayesianMachine):
         parts = []
         for machine in self._trained.members:
             mean, variance = machine.moments(rows)
-            noise = noise_in(unit, machine.loss)
-            parts.append(RegressionPredictive(centre + unit * mean, unit**2 * variance, noise))
+            parts.append(
+                RegressionPredictive(centre + unit * mean, unit**2 * variance, self.noise_)
+            )
         return RegressionMixture(parts)
+
+
+def _warn_of_wide_tube(evidence: Evidence) -> None:
+    """Warn if nearly all targets are inside of a tube around a function that explains little."""
+    problem, f = evidence.problem, evidence.posterior.mean
+    weight, epsilon = problem.sample_weight, problem.loss.fields.get("epsilon", 0.0)
+    total, left = (Scale.of(t[:, None], weight).spread[0] for t in (problem.y, problem.y - f))
+    inside = np.average(np.abs(problem.y - f) <= epsilon, weights=weight)
+    explained = 1.0 - (left / total) ** 2
+    if epsilon > 0.5 * total and inside > _NEARLY_ALL and explained < _LITTLE:
+        warnings.warn(
+            f"The tube holds {inside:.0%} of the targets, and the function explains "
+            f"{explained:.0%} of their variance: predictions are hardly more than a constant. "
+            "Set max_epsilon=0.5, and see whether the errors get smaller.",
+            UserWarning,
+            stacklevel=3,
+        )
+
+
+def _to_likelihood(likelihood: Likelihood) -> Move:
+    """Return the move to another likelihood."""
+    return lambda blueprint: replace(blueprint, likelihood=likelihood)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -11,7 +13,10 @@ from pymc_bsvm.estimators.machine import Blueprint, MachineEvidence
 from pymc_bsvm.losses.base import Array
 from pymc_bsvm.search import Ascents, Report, Start, multistart
 
-__all__ = ["search"]
+__all__ = ["Found", "Move", "Rival", "search"]
+
+type Move = Callable[[Blueprint], Blueprint | None]
+"""Takes a model and returns another that may be better; None if there is none."""
 
 _SCREEN = 100  # rows on which starts are compared
 _HALF_WAY = 500  # from so many rows on, a share of them finds the neighbourhood of the optimum
@@ -28,37 +33,102 @@ _FACTORS = {
 _HILLS = "epsilon"
 
 
+@dataclass(frozen=True)
+class Rival:
+    """A model that was tried, at its best hyperparameters."""
+
+    blueprint: Blueprint
+    log_evidence: float
+    rows: int
+    """Number of rows on which it was tried."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """The best model, the climbs to its hyperparameters, and what it was chosen from."""
+
+    objective: MachineEvidence
+    ascents: Ascents
+    rivals: list[Rival]
+
+    @property
+    def score(self) -> float:
+        """Log evidence, less a nat for each hyperparameter: [PRML]_ (1.73).
+
+        A model with further hyperparameters always reaches the evidence of the one without.
+        """
+        return self.ascents.best.objective - len(self.objective.blueprint.hyperparameters)
+
+
 def search(
     objective: MachineEvidence,
     restarts: int,
     rng: np.random.Generator,
     *,
+    moves: Sequence[Move] = (),
     gain: float,
     maxiter: int,
     n_jobs: int | None,
     report: Report,
-) -> Ascents:
-    """Maximise the evidence from several starts.
+) -> Found:
+    """Maximise the evidence from several starts, and try models beside the first.
 
     The starts are the best points of a small grid around the papers' defaults, by the evidence of
-    some of the rows, and random points around the best of them. If there are many rows, all starts
-    climb on a share of them first, and the best `restarts` ends go on with all rows.
+    some of the rows, and random points around the best of them. Each move makes another model of
+    the best one so far, which starts where that ended. If there are many rows, all of this happens
+    on a share of them, and the best `restarts` ends of the best model go on with all rows.
     """
-    options: dict[str, Any] = {
-        "n_jobs": n_jobs,
-        "report": report,
-        "maxiter": maxiter,
-        "bounds": objective.blueprint.bounds,
-    }
+
+    def climb(objective: MachineEvidence, starts: list[Start], gain: float) -> Ascents:
+        bounds = objective.blueprint.bounds
+        options: dict[str, Any] = {"n_jobs": n_jobs, "report": report, "bounds": bounds}
+        return multistart(objective, starts, gain=gain, maxiter=maxiter, **options)
+
     starts = _starts(objective, restarts, rng)
     n = objective.y.size
-    if n > _HALF_WAY:
-        some = _subset(objective, max(int(_SHARE * n), _LEAST), rng)
-        first = multistart(some, starts, gain=3.0 * gain, **options)
-        if first.interrupted:
-            raise KeyboardInterrupt  # nothing is known of all rows
-        starts = [Start(run.label, run.end) for run in first.runs[:restarts]]
-    return multistart(objective, starts, gain=gain, **options)
+    everywhere = n <= _HALF_WAY
+    some = objective if everywhere else _subset(objective, max(int(_SHARE * n), _LEAST), rng)
+    tolerance = gain if everywhere else 3.0 * gain
+    found = _of(some, climb(some, starts, tolerance), [])
+    for move in moves:
+        blueprint = move(found.objective.blueprint)
+        if blueprint is None or found.ascents.interrupted:
+            continue
+        found = _better(found, some.of(blueprint), restarts, tolerance, climb)
+    if everywhere:
+        return found
+    if found.ascents.interrupted:
+        raise KeyboardInterrupt  # nothing is known of all rows
+    starts = [Start(run.label, run.end) for run in found.ascents.runs[:restarts]]
+    whole = objective.of(found.objective.blueprint)
+    return Found(whole, climb(whole, starts, gain), found.rivals)
+
+
+def _of(objective: MachineEvidence, ascents: Ascents, rivals: list[Rival]) -> Found:
+    """Return what was found, the objective itself last among the rivals."""
+    best = Rival(objective.blueprint, ascents.best.objective, objective.y.size)
+    return Found(objective, ascents, [*rivals, best])
+
+
+def _better(
+    found: Found,
+    rival: MachineEvidence,
+    restarts: int,
+    gain: float,
+    climb: Callable[[MachineEvidence, list[Start], float], Ascents],
+) -> Found:
+    """Climb with another model from where the best ended, and return the better one."""
+    here, there = found.objective.blueprint, rival.blueprint
+    starts = [
+        Start(run.label, there.translated(here, run.end)) for run in found.ascents.runs[:restarts]
+    ]
+    try:
+        tried = _of(rival, climb(rival, starts, gain), found.rivals)
+    except KeyboardInterrupt:  # before it got anywhere
+        return replace(found, ascents=replace(found.ascents, interrupted=True))
+    interrupted = tried.ascents.interrupted
+    best = tried if tried.score > found.score else replace(found, rivals=tried.rivals)
+    return replace(best, ascents=replace(best.ascents, interrupted=interrupted))
 
 
 def _subset(objective: MachineEvidence, size: int, rng: np.random.Generator) -> MachineEvidence:

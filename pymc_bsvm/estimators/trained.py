@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pymc_bsvm.estimators.machine import Machine, MachineEvidence
+from pymc_bsvm.estimators.search import Rival
 from pymc_bsvm.search import Ascents, Ending
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Trained", "table_of"]
+__all__ = ["Trained", "choices_of", "table_of"]
 
 
 @dataclass(frozen=True)
@@ -24,6 +25,8 @@ class Trained:
     machine: Machine
     found: Ascents
     """All runs of the search."""
+    rivals: list[Rival]
+    """The models among which the evidence chose."""
     draws: list[Machine] = field(repr=False)
     """Machines at draws of the hyperparameters; empty unless there were any."""
     tree: Any = field(repr=False)
@@ -38,6 +41,27 @@ class Trained:
     def converged(self) -> bool:
         """Whether the best run ended before the largest number of iterations."""
         return self.found.best.ending is Ending.CONVERGED
+
+
+def choices_of(trained: Trained) -> pd.DataFrame:
+    """Return one row for each model that was tried, in the order of the trials."""
+    import pandas as pd
+
+    chosen = trained.machine.blueprint
+    return pd.DataFrame(
+        [
+            {
+                "kernel": repr(rival.blueprint.kernel),
+                "loss": rival.blueprint.likelihood.loss_type.__name__,
+                **rival.blueprint.likelihood.fixed,
+                "hyperparameters": len(rival.blueprint.hyperparameters),
+                "log_evidence": rival.log_evidence,
+                "rows": rival.rows,
+                "chosen": rival.blueprint is chosen,
+            }
+            for rival in trained.rivals
+        ]
+    )
 
 
 def table_of(trained: Trained) -> pd.DataFrame:

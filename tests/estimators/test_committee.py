@@ -76,7 +76,7 @@ def test_as_good_as_one_machine(train, combine, partition):
 def test_few_rows_are_one_machine(train):
     X, y = train[0][:120], train[1][:120]
     model = BayesianSVRCommittee(**QUICK).fit(X, y)
-    alone = BayesianSVR(random_state=0).fit(X, y)
+    alone = BayesianSVR(beta="papers", random_state=0).fit(X, y)
     assert model.n_experts_ == 1
     assert model.variance_scale_ == 1.0
     assert model.log_evidence_ == pytest.approx(alone.log_evidence_, abs=1e-6)

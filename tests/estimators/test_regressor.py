@@ -51,11 +51,11 @@ def model(data):
     return fitted(data)
 
 
-def fitted(data, **kwargs):
-    return BayesianSVR(**{"tol": 1.0, **kwargs}).fit(data.X, data.y)
+def fitted(data, weight=None, **kwargs):
+    return BayesianSVR(**{"tol": 1.0, **kwargs}).fit(data.X, data.y, sample_weight=weight)
 
 
-def dense(data, h, cov, new, beta=0.3):
+def dense(data, h, cov, new, beta):
     """Return log evidence, mean and covariance of the function from hyperparameters of the data."""
     m, offset = data.X.mean(axis=0), 100.0 * data.y.var()
     loss = SILF(h["C"], h["epsilon"], beta)
@@ -64,7 +64,7 @@ def dense(data, h, cov, new, beta=0.3):
     evidence = bsvm.laplace_evidence(K, y, loss)
     cross, prior = cov(data.X, new, m, h) + offset, cov(new, new, m, h) + offset
     mean, covariance = cases.moments(K, y, loss, cross, prior)
-    return evidence.log_evidence, mean + data.y.mean(), covariance, loss
+    return evidence.log_evidence, mean + data.y.mean(), covariance
 
 
 # ---- the units of the data ----------------------------------------------------------------------
@@ -75,11 +75,11 @@ def test_hyperparameters_are_in_the_units_of_the_data(name, data):
     """They say by themselves what the evidence and the predictions are."""
     cov, kernel, ard = OF_DATA[name]
     model = fitted(data, kernel=kernel, ard=ard)
-    evidence, mean, covariance, loss = dense(data, model.hyperparameters_, cov, data.new)
+    evidence, mean, covariance = dense(data, model.hyperparameters_, cov, data.new, model.beta_)
     assert model.log_evidence_ == pytest.approx(evidence, abs=1e-6)
     got, std = model.predict(data.new, return_std=True)
     np.testing.assert_allclose(got, mean, rtol=1e-6)
-    np.testing.assert_allclose(std**2, np.diag(covariance) + loss.variance(), rtol=1e-5)
+    np.testing.assert_allclose(std**2, np.diag(covariance) + model.noise_.variance(), rtol=1e-5)
     np.testing.assert_allclose(model.predict(data.new), got, rtol=1e-12)
 
 
@@ -93,6 +93,7 @@ def test_hyperparameters_of_a_linear_function(data):
         model.hyperparameters_,
         lambda X, Z, *_: cases.linear(X - m, Z - m, 1.0 / eta),
         data.new,
+        model.beta_,
     )
     assert model.log_evidence_ == pytest.approx(evidence, abs=1e-6)
 
@@ -275,9 +276,9 @@ def test_rows_of_weight_zero_do_not_make_the_data_large(data):
     X, y = np.tile(data.X, (50, 1)), np.tile(data.y, 50)
     weight = np.zeros(2000)
     weight[:40] = 1.0
-    model = BayesianSVR(tol=1.0).fit(X, y, sample_weight=weight)
+    model = fitted(data._replace(X=X, y=y), weight, beta="papers")
     assert model.beta_ == 0.3
-    alone = BayesianSVR(tol=1.0).fit(data.X, data.y)
+    alone = fitted(data, beta="papers")
     assert model.log_evidence_ == pytest.approx(alone.log_evidence_, rel=1e-9)
     np.testing.assert_array_equal(model.support_, alone.support_)
 
@@ -380,7 +381,8 @@ def test_intervals_cover():
     assert (np.abs(np.mean(shares, axis=0) - [0.5, 0.9]) < [0.08, 0.04]).all()
 
 
-def test_draws_have_the_moments_of_the_predictions(data, model):
+def test_draws_have_the_moments_of_the_predictions(data):
+    model = fitted(data, noise="loss")
     new = np.vstack([data.new[:3], data.new[:1] + np.array([0.3, 0.01])])
     draws = model.sample_y(new, n_samples=8000, random_state=1)
     assert draws.shape == (4, 8000)
@@ -389,8 +391,8 @@ def test_draws_have_the_moments_of_the_predictions(data, model):
     assert (np.abs(draws.mean(axis=1) - mean) < tolerance).all()
     np.testing.assert_allclose(draws.std(axis=1), std, rtol=0.05)
     cov = OF_DATA["rbf"][0]
-    _, _, covariance, loss = dense(data, model.hyperparameters_, cov, new)
-    expected = covariance + loss.variance() * np.eye(4)
+    _, _, covariance = dense(data, model.hyperparameters_, cov, new, model.beta_)
+    expected = covariance + model.noise_.variance() * np.eye(4)
     np.testing.assert_allclose(np.cov(draws), expected, atol=0.06 * expected.max())
     assert expected[0, 3] > 0.3 * covariance[0, 0]
     for k, u in ((0, 0.1), (1, 0.5), (2, 0.9)):
@@ -429,7 +431,8 @@ def test_error_bars_grow_away_from_the_data():
     ("n", "beta"), [(1, 0.3), (1999, 0.3), (2000, 0.1), (4000, 0.1), (4001, 0.05)]
 )
 def test_schedule_of_beta(n, beta):
-    assert betas_of("auto", n) == (beta,)
+    assert betas_of("papers", n) == (beta,)
+    assert betas_of("auto", n) == betas_of("evidence", n) == (beta, 1.0)
 
 
 def test_beta_is_that_of_the_loss(data):
@@ -438,7 +441,7 @@ def test_beta_is_that_of_the_loss(data):
     cov = OF_DATA["rbf"][0]
     evidence, *_ = dense(data, model.hyperparameters_, cov, data.new, beta=0.7)
     assert model.log_evidence_ == pytest.approx(evidence, abs=1e-6)
-    assert fitted(data).beta_ == 0.3
+    assert fitted(data, beta="papers").beta_ == 0.3
 
 
 # ---- few rows and plain ones --------------------------------------------------------------------
@@ -458,7 +461,7 @@ def test_few_rows(n, kernel, data):
 @pytest.mark.parametrize("offset", [0.0, 100.0])
 @pytest.mark.parametrize("kernel", ["rbf", "linear", "matern52"])
 def test_constant_targets(kernel, offset, data):
-    model = BayesianSVR(kernel, offset=offset).fit(data.X, np.full(40, 3.0))
+    model = BayesianSVR(kernel, offset=offset, beta="papers").fit(data.X, np.full(40, 3.0))
     np.testing.assert_allclose(model.predict(data.new), 3.0, atol=1e-6)
     mean, std = model.predict(data.new, return_std=True)
     np.testing.assert_allclose(mean, 3.0, atol=1e-6)

@@ -35,8 +35,9 @@ def run(objective, restarts=1, seed=0, n_jobs=None, gain=0.01, maxiter=200, repo
         n_jobs=n_jobs,
         report=report or (lambda done, best: None),
     )
-    assert found.best is found.runs[0]
-    return found.runs
+    assert found.objective.blueprint is objective.blueprint
+    assert found.ascents.best is found.ascents.runs[0]
+    return found.ascents.runs
 
 
 def account(runs):
