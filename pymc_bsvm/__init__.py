@@ -26,10 +26,16 @@ if TYPE_CHECKING:
         solvers,
     )
     from pymc_bsvm.covariance import LowRank
+    from pymc_bsvm.diagnosis import reweight, verdict
     from pymc_bsvm.distributions import SILF, EpsilonInsensitive, Trigonometric
     from pymc_bsvm.estimators import BayesianSVC, BayesianSVR, BayesianSVRCommittee
     from pymc_bsvm.evidence import laplace_evidence
-    from pymc_bsvm.inference import compare_evidence, compare_posteriors, fit_evidence
+    from pymc_bsvm.inference import (
+        compare_evidence,
+        compare_posteriors,
+        fit_evidence,
+        latent_model,
+    )
     from pymc_bsvm.solvers import solve_dual
 
 __version__ = version("pymc-bsvm")
@@ -52,10 +58,13 @@ __all__ = [
     "gp",
     "inference",
     "laplace_evidence",
+    "latent_model",
     "losses",
     "reporting",
+    "reweight",
     "solve_dual",
     "solvers",
+    "verdict",
 ]
 
 _MODULES = {
@@ -69,6 +78,8 @@ _MODULES = {
     "approximations": "",
     "datasets": "",
     "diagnosis": "",
+    "reweight": "diagnosis",
+    "verdict": "diagnosis",
     "estimators": "",
     "evidence": "",
     "compare_evidence": "inference",
@@ -76,6 +87,7 @@ _MODULES = {
     "inference": "",
     "reporting": "",
     "fit_evidence": "inference",
+    "latent_model": "inference",
     "gp": "",
     "laplace_evidence": "evidence",
     "losses": "",
