@@ -23,6 +23,7 @@ MODULES = (
     "graph",
     "inference",
     "losses",
+    "ops",
     "reporting",
     "search",
     "solvers",

@@ -17,7 +17,9 @@ LAYERS = (
     ("losses",),
     ("covariance",),
     ("solvers",),
+    ("_pytensor",),
     ("symbolic", "jax_language", "ops"),
+    ("_pymc",),
     ("distributions",),
     ("search",),
     ("evidence", "graph", "approximations"),
@@ -40,6 +42,19 @@ WITHOUT_A_GRAPH = (
     "evidence",
     "approximations",
 )
+
+# What PyTensor and PyMC document as public; the rest is taken from the adapters.
+PUBLIC = (
+    "pymc",
+    "pytensor",
+    "pytensor.compile",
+    "pytensor.gradient",
+    "pytensor.graph",
+    "pytensor.scalar",
+    "pytensor.tensor",
+    "pytensor.tensor.linalg",
+)
+ADAPTERS = {"pymc": "_pymc", "pytensor": "_pytensor"}
 
 
 def imported(source: str) -> Iterator[tuple[int, str]]:
@@ -65,6 +80,8 @@ def forbidden(layer: str, name: str) -> str | None:
             return "import it from the module that defines it"
         if RANK[target] > RANK[layer]:
             return f"{target} is below {layer}"
+        if target in ADAPTERS.values() and layer in WITHOUT_A_GRAPH:
+            return f"{layer} must work without {target.removeprefix('_')}"
         if (layer, target) == ("estimators", "diagnosis"):
             return "an estimator fits and predicts without a diagnosis"
         return None
@@ -72,9 +89,17 @@ def forbidden(layer: str, name: str) -> str | None:
     family = top.split("_")[0]
     if family in GRAPH_LIBRARIES and layer in WITHOUT_A_GRAPH:
         return f"{layer} must work without {family}"
+    if top in ADAPTERS and is_inner(name) and layer != ADAPTERS[top]:
+        return f"the inside of {top} is imported by {ADAPTERS[top]} alone"
     if family == "sklearn" and layer != "estimators":
         return "scikit-learn is an extra of the estimators"
     return None
+
+
+def is_inner(name: str) -> bool:
+    """Whether the dotted name of an import is, or is in, a module that is not public."""
+    module, _, last = name.rpartition(".")
+    return (module not in PUBLIC and name not in PUBLIC) or last.startswith("_")
 
 
 def violations(layer: str, source: str) -> list[str]:
@@ -123,6 +148,14 @@ def test_module_imports_only_from_layers_above(module):
         ("inference", "from pymc_bsvm.diagnosis import verdict"),
         ("estimators", "from pymc_bsvm.diagnosis import verdict"),
         ("_validation", "from pymc_bsvm.losses import SILF"),
+        ("gp", "from pymc.gp.gp import Base"),
+        ("gp", "import pymc.gp.util"),
+        ("gp", "from pymc import _version"),
+        ("inference", "def f():\n    from pytensor.graph.traversal import toposort"),
+        ("_pymc", "from pytensor.graph.fg import FrozenFunctionGraph"),
+        ("_pytensor", "from pymc.gp.gp import Base"),
+        ("ops", "from pymc_bsvm._pymc import Base"),
+        ("evidence", "from pymc_bsvm._pytensor import optdb"),
         ("helpers", "import numpy"),
     ],
 )
@@ -139,6 +172,9 @@ def test_checker_reports_a_violation(layer, source):
         ("ops", "import pytensor\nfrom pymc_bsvm.symbolic import logp"),
         ("symbolic", "from pymc_bsvm import losses"),
         ("gp", "import pymc as pm\nfrom pymc_bsvm.evidence import laplace"),
+        ("gp", "from pymc import Model\nimport pytensor.tensor as pt\nfrom pytensor import tensor"),
+        ("_pymc", "from pymc.gp.gp import Base"),
+        ("_pytensor", "from pytensor.link.jax.dispatch.basic import jax_funcify"),
         ("estimators", "from sklearn.base import BaseEstimator"),
     ],
 )

@@ -40,9 +40,13 @@ def test_import_is_silent(code):
     assert (run.returncode, run.stdout, run.stderr) == (0, "", "")
 
 
-def test_losses_need_no_graph_library():
+@pytest.mark.parametrize(
+    "module",
+    ["", "losses", "covariance", "solvers", "search", "evidence", "approximations", "datasets"],
+)
+def test_numerical_modules_need_no_graph_library(module):
     run = run_python(
-        "import sys, pymc_bsvm.losses\n"
+        f"import sys, importlib\nimportlib.import_module('pymc_bsvm.{module}'.rstrip('.'))\n"
         "print([n for n in ('arviz', 'pymc', 'pytensor', 'sklearn') if n in sys.modules])"
     )
     assert (run.stdout.strip(), run.stderr) == ("[]", "")

@@ -35,9 +35,9 @@ BY_CLOUDPICKLE = (gp.BSVR, gp.BTSVC, gp.Laplace, losses.Formulas, losses.NoiseFo
 
 
 def public_objects() -> Iterator[object]:
-    """Yield what the package and its subpackages list in ``__all__``."""
-    names = ["pymc_bsvm"]
-    names += [m.name for m in pkgutil.walk_packages(bsvm.__path__, "pymc_bsvm.") if m.ispkg]
+    """Yield what the package and its public subpackages list in ``__all__``."""
+    packages = [m.name for m in pkgutil.walk_packages(bsvm.__path__, "pymc_bsvm.") if m.ispkg]
+    names = ["pymc_bsvm", *(name for name in packages if "._" not in name)]
     for module in map(importlib.import_module, names):
         for name in module.__all__:
             yield getattr(module, name)

@@ -8,12 +8,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 import pytensor.tensor as pt
-from pymc.distributions.dist_math import check_icdf_parameters, check_icdf_value, check_parameters
-from pymc.distributions.shape_utils import rv_size_is_none
-from pymc.pytensorf import convert_observed_data, floatX
 from pytensor.graph import Constant, Variable
 from pytensor.tensor import TensorVariable
 
+from pymc_bsvm._pymc import (
+    check_icdf_parameters,
+    check_icdf_value,
+    check_parameters,
+    convert_observed_data,
+    floatX,
+    rv_size_is_none,
+)
 from pymc_bsvm._validation import Interval
 
 __all__ = ["Checked", "as_tensors", "broadcast_support_point", "guard", "guard_quantile"]

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytensor.tensor as pt
-from pymc.distributions.distribution import SymbolicRandomVariable
-from pymc.distributions.shape_utils import implicit_size_from_params, rv_size_is_none
-from pymc.pytensorf import normalize_rng_param
-from pytensor.tensor.random.utils import normalize_size_param
+from pymc import SymbolicRandomVariable
+
+from pymc_bsvm._pymc import implicit_size_from_params, normalize_rng_param, rv_size_is_none
+from pymc_bsvm._pytensor import normalize_size_param
 
 __all__ = ["InverseCdfRV"]
 

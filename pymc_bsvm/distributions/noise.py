@@ -8,10 +8,11 @@ from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
-from pymc.distributions.distribution import Continuous, DistributionMeta
+from pymc import Continuous
 from pytensor.tensor import TensorVariable
 
 from pymc_bsvm import losses, symbolic
+from pymc_bsvm._pymc import DistributionMeta
 from pymc_bsvm._validation import Interval, check_finite
 from pymc_bsvm.distributions.checked import (
     Checked,

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytensor.tensor as pt
-from pymc.distributions.distribution import Discrete
+from pymc import Discrete
 from pytensor.tensor import TensorVariable
 
 from pymc_bsvm import losses, symbolic

@@ -7,12 +7,12 @@ import warnings
 from typing import Any
 
 import numpy as np
+import pymc as pm
 import pytensor.tensor as pt
-from pymc.gp.cov import Combination, Stationary
 from pytensor.graph import Constant, Variable
 from pytensor.scalar import Cast
-from pytensor.tensor.elemwise import Elemwise
 
+from pymc_bsvm._pytensor import Elemwise
 from pymc_bsvm._typing import Array
 from pymc_bsvm._validation import check_finite, check_labels
 from pymc_bsvm.losses import Loss
@@ -99,9 +99,10 @@ def check_columns(X: Any, cov_func: Any) -> None:
 
 def _scaled_columns(cov_func: Any) -> set[int]:
     """Return the columns that stationary parts of a covariance function measure distances along."""
-    if isinstance(cov_func, Combination):
+    if isinstance(cov_func, pm.gp.cov.Combination):
         return set().union(*map(_scaled_columns, cov_func._factor_list))
-    return set(map(int, cov_func.active_dims)) if isinstance(cov_func, Stationary) else set()
+    is_stationary = isinstance(cov_func, pm.gp.cov.Stationary)
+    return set(map(int, cov_func.active_dims)) if is_stationary else set()
 
 
 def check_targets(y: Any, X: Any, loss: Loss) -> None:

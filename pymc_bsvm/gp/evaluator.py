@@ -12,8 +12,8 @@ import pytensor.tensor as pt
 from pymc import Model
 from pytensor.compile import SharedVariable, get_mode
 from pytensor.graph import ancestors
-from pytensor.tensor.random.op import RNGConsumerOp
 
+from pymc_bsvm._pytensor import RNGConsumerOp
 from pymc_bsvm._typing import Array
 from pymc_bsvm._validation import check_labels
 from pymc_bsvm.evidence.approximation import Approximation

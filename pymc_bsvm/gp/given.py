@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from pymc.gp.gp import Base
-
+from pymc_bsvm._pymc import Base
 from pymc_bsvm.evidence.approximation import Approximation
 from pymc_bsvm.losses import Loss
 

@@ -6,14 +6,11 @@ import dataclasses
 from typing import Any
 
 import pytensor.tensor as pt
-from pymc.distributions.distribution import Distribution, SymbolicRandomVariable, _support_point
-from pymc.distributions.shape_utils import rv_size_is_none
-from pymc.logprob.abstract import _logprob
-from pymc.pytensorf import normalize_rng_param
-from pytensor.raise_op import CheckAndRaise
-from pytensor.tensor.random.utils import normalize_size_param
+from pymc import Distribution, SymbolicRandomVariable
 
 from pymc_bsvm import losses, symbolic
+from pymc_bsvm._pymc import _logprob, _support_point, normalize_rng_param, rv_size_is_none
+from pymc_bsvm._pytensor import CheckAndRaise, normalize_size_param
 from pymc_bsvm.distributions.checked import guard
 from pymc_bsvm.evidence.approximation import Approximation
 from pymc_bsvm.gp.evaluator import Evaluators

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytensor.tensor as pt
 from pytensor.graph import Constant
-from pytensor.graph.fg import FrozenFunctionGraph
-from pytensor.graph.traversal import toposort
+
+from pymc_bsvm._pytensor import FrozenFunctionGraph, toposort
 
 __all__ = ["NOT_POINTWISE", "Prior", "differs", "frontier", "probe"]
 

@@ -10,11 +10,10 @@ import pymc as pm
 import pytensor.tensor as pt
 import xarray as xr
 from pymc import Model, modelcontext
-from pymc.gp.gp import Base
-from pymc.gp.util import JITTER_DEFAULT, conditioned_vars, stabilize
 from pytensor.graph import Variable
 from pytensor.tensor.linalg import cholesky, solve_triangular
 
+from pymc_bsvm._pymc import JITTER_DEFAULT, Base, conditioned_vars, stabilize
 from pymc_bsvm._typing import Array
 from pymc_bsvm._validation import Interval, as_parameter
 from pymc_bsvm.evidence.approximation import Approximation, Evidence, approximation_of

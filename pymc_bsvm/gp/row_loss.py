@@ -7,8 +7,8 @@ from typing import Any
 
 import pytensor.tensor as pt
 from pytensor.graph import ancestors
-from pytensor.graph.fg import FrozenFunctionGraph
 
+from pymc_bsvm._pytensor import FrozenFunctionGraph
 from pymc_bsvm.gp.prior import frontier
 from pymc_bsvm.losses import Loss
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from pytensor.link.jax.dispatch.basic import jax_funcify
-
+from pymc_bsvm._pytensor.jax import jax_funcify
 from pymc_bsvm.graph.integrate import Integrate
 
 __all__: list[str] = []

@@ -11,12 +11,12 @@ import numpy as np
 import pytensor.tensor as pt
 from pytensor.gradient import DisconnectedType, disconnected_grad, disconnected_type
 from pytensor.graph import Apply
-from pytensor.link.numba.dispatch.basic import (
+
+from pymc_bsvm._pytensor.numba import (
     get_numba_type,
     register_funcify_and_cache_key,
     register_funcify_default_op_cache_key,
 )
-
 from pymc_bsvm.evidence.approximation import Approximation
 from pymc_bsvm.losses import Loss
 from pymc_bsvm.ops.base import BsvmOp, WarmStarted, as_float, code_version

@@ -8,10 +8,10 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from pymc.initial_point import make_initial_point_fns_per_chain
-from pymc.model.core import Model, modelcontext
+from pymc import Model, modelcontext
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
+from pymc_bsvm._pymc import make_initial_point_fns_per_chain
 from pymc_bsvm._validation import as_parameter, positive
 from pymc_bsvm.inference.hessian import Hessian, nearest_gaussian
 from pymc_bsvm.inference.objective import LogPosterior, Marginal, marginals_of

@@ -11,19 +11,19 @@ import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
 from pymc import Model, modelcontext
-from pymc.gp.util import JITTER_DEFAULT
-from pymc.model.fgraph import (
+from pytensor.graph import Variable, ancestors
+from pytensor.tensor.linalg import cholesky, solve_triangular
+
+from pymc_bsvm import losses
+from pymc_bsvm._pymc import (
+    JITTER_DEFAULT,
     fgraph_from_model,
     model_deterministic,
     model_free_rv,
     model_from_fgraph,
     model_observed_rv,
+    toposort_replace,
 )
-from pymc.pytensorf import toposort_replace
-from pytensor.graph import Variable, ancestors
-from pytensor.tensor.linalg import cholesky, solve_triangular
-
-from pymc_bsvm import losses
 from pymc_bsvm.distributions.likelihood import likelihood
 from pymc_bsvm.gp.data import as_inputs
 from pymc_bsvm.inference.objective import marginals_of

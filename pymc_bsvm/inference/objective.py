@@ -13,12 +13,11 @@ import cloudpickle
 import numpy as np
 import pytensor
 import pytensor.tensor as pt
-from pymc.model.core import Model
-from pymc.pytensorf import compile as compile_for_pymc
-from pytensor.compile.mode import get_mode
-from pytensor.graph.replace import clone_replace
-from pytensor.graph.traversal import ancestors
+from pymc import Model
+from pytensor.compile import get_mode
+from pytensor.graph import ancestors, clone_replace
 
+from pymc_bsvm._pymc import compile as compile_for_pymc
 from pymc_bsvm.evidence.approximation import Approximation
 from pymc_bsvm.gp.evaluator import Evaluator
 from pymc_bsvm.gp.marginal import MarginalGPRV

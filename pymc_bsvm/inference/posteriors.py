@@ -10,10 +10,10 @@ import arviz as az
 import numpy as np
 import xarray as xr
 from numpy.typing import ArrayLike
-from pymc.backends.arviz import coords_and_dims_for_inferencedata
 from scipy.special import logsumexp
 from scipy.stats import wasserstein_distance
 
+from pymc_bsvm._pymc import coords_and_dims_for_inferencedata
 from pymc_bsvm._typing import Array
 from pymc_bsvm.inference.result import EvidenceFit
 

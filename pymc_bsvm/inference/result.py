@@ -13,13 +13,9 @@ import numpy as np
 import xarray as xr
 from arviz_base import dict_to_dataset, from_dict
 from pymc import Model
-from pymc.backends.arviz import (
-    coords_and_dims_for_inferencedata,
-    find_constants,
-    find_observations,
-)
 
 from pymc_bsvm._pickling import ByCloudpickle
+from pymc_bsvm._pymc import coords_and_dims_for_inferencedata, find_constants, find_observations
 from pymc_bsvm._typing import Array
 from pymc_bsvm.evidence.approximation import Evidence
 from pymc_bsvm.gp.conditioned import Conditioned

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytensor.tensor as pt
-from pytensor.compile.mode import optdb
-from pytensor.graph import Op
-from pytensor.graph.rewriting.basic import graph_rewriter
+from pytensor.graph import Op, graph_rewriter
+
+from pymc_bsvm._pytensor import optdb
 
 __all__ = ["BsvmOp", "WarmStarted", "as_float", "as_rows", "code_of", "code_version"]
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytensor.tensor as pt
 from pytensor.gradient import DisconnectedType, disconnected_type
 from pytensor.graph import Apply
-from pytensor.link.numba.dispatch.basic import register_funcify_default_op_cache_key
 
+from pymc_bsvm._pytensor.numba import register_funcify_default_op_cache_key
 from pymc_bsvm.covariance.dense import DENSE
 from pymc_bsvm.losses import Loss
 from pymc_bsvm.losses.numba_language import function

@@ -9,9 +9,9 @@ import numpy as np
 import pytensor.tensor as pt
 from pytensor.gradient import DisconnectedType, disconnected_type, grad
 from pytensor.graph import Apply
-from pytensor.link.numba.dispatch.basic import register_funcify_default_op_cache_key
 
 from pymc_bsvm import losses, symbolic
+from pymc_bsvm._pytensor.numba import register_funcify_default_op_cache_key
 from pymc_bsvm.losses import Loss
 from pymc_bsvm.ops.base import BsvmOp, as_float, as_rows, code_version
 from pymc_bsvm.ops.free_solve import FreeSolve

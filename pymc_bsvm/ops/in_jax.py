@@ -7,9 +7,9 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from pytensor.link.jax.dispatch.basic import jax_funcify
 
 from pymc_bsvm import jax_language, losses
+from pymc_bsvm._pytensor.jax import jax_funcify
 from pymc_bsvm.ops.dual_solve import DualSolve
 from pymc_bsvm.ops.free_solve import FreeSolve
 from pymc_bsvm.ops.implicit_dual import ImplicitDual

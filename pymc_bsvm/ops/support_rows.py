@@ -8,8 +8,8 @@ import numba
 import numpy as np
 import pytensor.tensor as pt
 from pytensor.graph import Apply
-from pytensor.link.numba.dispatch.basic import register_funcify_default_op_cache_key
 
+from pymc_bsvm._pytensor.numba import register_funcify_default_op_cache_key
 from pymc_bsvm.ops.base import BsvmOp, as_float, code_version
 
 __all__ = ["SupportRows"]

@@ -9,10 +9,9 @@ import numpy as np
 import pymc as pm
 import pytensor
 import pytensor.tensor as pt
-from pytensor.graph.basic import Constant
-from pytensor.graph.traversal import ancestors
-from pytensor.tensor.random.op import RNGConsumerOp
+from pytensor.graph import Constant, ancestors
 
+from pymc_bsvm._pytensor import RNGConsumerOp
 from pymc_bsvm.losses.base import Array
 
 __all__ = ["Compiled", "check_fixed"]
