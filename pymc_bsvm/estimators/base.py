@@ -138,13 +138,13 @@ class BayesianMachine(BaseEstimator):
                     "full_bayes=True takes no weights of rows, but there is a sample_weight or a "
                     "class_weight. Repeat the rows, or set full_bayes=False."
                 )
-        self._columns = kept  # of new rows of a Gram matrix
         if self._pairwise:
             if X.shape[0] != X.shape[1]:
                 raise ValueError(
                     f"A precomputed Gram matrix must be square, but its shape is {X.shape}. "
                     "Pass the covariances of the training rows with each other."
                 )
+            self._columns = kept  # of new rows
             self._scale = Scale.none(X.shape[1])
             return X[np.ix_(kept, kept)], weight, kept
         X = X[kept]
@@ -224,6 +224,16 @@ class BayesianMachine(BaseEstimator):
         named = isinstance(self.kernel, str) and self.kernel == "precomputed"
         tags.input_tags.pairwise = named or isinstance(self.kernel, Precomputed)
         return tags
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Leave the training rows behind, except those that predictions need."""
+        state = dict(super().__getstate__())
+        match state.get("_trained"):
+            case Trained() as one:
+                state["_trained"] = one.without_rows()
+            case list() as several:
+                state["_trained"] = [each.without_rows() for each in several]
+        return state
 
     # ---- prediction ----------------------------------------------------------------------------
 

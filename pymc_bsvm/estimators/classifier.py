@@ -18,7 +18,6 @@ from pymc_bsvm._typing import Array
 from pymc_bsvm.estimators.base import BayesianMachine
 from pymc_bsvm.estimators.kernels.precomputed import UnknownVariance
 from pymc_bsvm.estimators.likelihood import classification_likelihood
-from pymc_bsvm.estimators.sampling import model_of
 from pymc_bsvm.estimators.trained import Trained, choices_of, table_of
 from pymc_bsvm.estimators.tree import tree_of
 from pymc_bsvm.evidence.approximation import Approximation
@@ -287,6 +286,8 @@ class BayesianSVC(ClassifierMixin, BayesianMachine):
     def to_pymc(self, label: Any = None) -> tuple[Any, Any]:
         """Return the PyMC model of a machine, in its standardised units.
 
+        It needs all training rows, which pickles and other copies do not hold.
+
         Parameters
         ----------
         label : optional
@@ -301,14 +302,14 @@ class BayesianSVC(ClassifierMixin, BayesianMachine):
         """
         check_is_fitted(self)
         if len(self._trained) == 1:
-            return model_of(self._trained[0].objective)
+            return self._trained[0].to_pymc()
         places = np.flatnonzero(self.classes_ == label)
         if not places.size:
             raise ValueError(
                 f"label must be one of the classes, but it is {label!r}. "
                 f"Pass one of {list(self.classes_)}."
             )
-        return model_of(self._trained[places[0]].objective)
+        return self._trained[int(places[0])].to_pymc()
 
     def _weighted_by_class(self, y: Any, sample_weight: Any) -> Any:
         """Return the weights of rows times those of their classes; None if there are neither."""

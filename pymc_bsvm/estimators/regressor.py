@@ -25,7 +25,6 @@ from pymc_bsvm.estimators.likelihood import (
 )
 from pymc_bsvm.estimators.mixture import RegressionMixture
 from pymc_bsvm.estimators.predictions import RegressionPredictions
-from pymc_bsvm.estimators.sampling import model_of
 from pymc_bsvm.estimators.scale import Scale
 from pymc_bsvm.estimators.search import Move
 from pymc_bsvm.estimators.trained import choices_of, table_of
@@ -305,6 +304,8 @@ class BayesianSVR(RegressionPredictions, BayesianMachine):
     def to_pymc(self) -> tuple[Any, Any]:
         """Return the PyMC model of the fit, in the units of the machine.
 
+        It needs all training rows, which pickles and other copies do not hold.
+
         Returns
         -------
         model : pymc.Model
@@ -313,7 +314,7 @@ class BayesianSVR(RegressionPredictions, BayesianMachine):
             The process, for `conditional` and `predict`.
         """
         check_is_fitted(self)
-        return model_of(self._trained.objective)
+        return self._trained.to_pymc()
 
     def _likelihoods(self, unit: float, n: int) -> list[Likelihood]:
         """Return the likelihoods to choose from, for targets of a unit."""

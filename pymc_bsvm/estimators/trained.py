@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pymc_bsvm.estimators.machine import Machine, MachineEvidence
+from pymc_bsvm.estimators.sampling import model_of
 from pymc_bsvm.estimators.search import Rival
 from pymc_bsvm.search import Ascents, Ending
 
@@ -21,7 +22,8 @@ __all__ = ["Trained", "choices_of", "table_of"]
 class Trained:
     """The best machine, the runs of the search, and the draws of the hyperparameters."""
 
-    objective: MachineEvidence = field(repr=False)
+    objective: MachineEvidence | None = field(repr=False)
+    """The evidence of all training rows; None once they are left behind."""
     machine: Machine
     found: Ascents
     """All runs of the search."""
@@ -41,6 +43,19 @@ class Trained:
     def converged(self) -> bool:
         """Whether the best run ended before the largest number of iterations."""
         return self.found.best.ending is Ending.CONVERGED
+
+    def without_rows(self) -> Trained:
+        """Return what predictions need of it, which is all but the training rows."""
+        return replace(self, objective=None)
+
+    def to_pymc(self) -> tuple[Any, Any]:
+        """Return the PyMC model of the machine, and the process whose evidence it has."""
+        if self.objective is None:
+            raise ValueError(
+                "A copy of an estimator holds the rows that predictions need, not those of the "
+                "fit, which its PyMC model has as data. Call to_pymc before copying, or fit again."
+            )
+        return model_of(self.objective)
 
 
 def choices_of(trained: Trained) -> pd.DataFrame:
@@ -68,7 +83,7 @@ def table_of(trained: Trained) -> pd.DataFrame:
     """Return one row for each start, the best first."""
     import pandas as pd
 
-    names = [h.name for h in trained.objective.blueprint.hyperparameters]
+    names = [h.name for h in trained.machine.blueprint.hyperparameters]
     return pd.DataFrame(
         [
             {

@@ -8,6 +8,7 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
+import xarray as xr
 from scipy import sparse
 from sklearn.base import clone, is_classifier, is_regressor
 from sklearn.datasets import load_iris
@@ -19,7 +20,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import get_tags
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from pymc_bsvm.estimators import BayesianSVC, BayesianSVR, kernels
+from pymc_bsvm.estimators import BayesianSVC, BayesianSVR, BayesianSVRCommittee, kernels
 from tests.estimators import cases
 
 BOTH = pytest.mark.parametrize("kind", [BayesianSVR, BayesianSVC])
@@ -206,11 +207,80 @@ def test_a_copy_with_a_kernel_of_pymc(data):
     assert clone(model).fit(data.X, data.y).log_evidence_ == model.log_evidence_
 
 
-def test_a_copy_is_sparse(data):
-    """The targets and the rows are kept once, whatever the number of classes."""
+SPARSE = {
+    "regressor": (BayesianSVR, {}),
+    "classifier": (BayesianSVC, {}),
+    "weights": (BayesianSVR, {"sample_weight": np.tile([1.0, 2.0, 0.0, 0.5], 10)}),
+    "precomputed": (BayesianSVR, {"kernel": "precomputed"}),
+    "committee": (BayesianSVRCommittee, {"expert_size": 20, "random_state": 0}),
+    "no sparse loss": (BayesianSVR, {"loss": "gaussian"}),
+}
+
+
+def numbers_in(content, values):
+    """Return which numbers stand, to the last bit, in a pickle."""
+    return np.array([np.float64(value).tobytes() in content for value in values])
+
+
+@cases.ANY_END
+@pytest.mark.parametrize(("kind", "settings"), SPARSE.values(), ids=SPARSE)
+def test_a_copy_holds_the_support_vectors_only(kind, settings, data):
+    settings = {**settings}
+    weight = settings.pop("sample_weight", None)
+    X, new = ((x - data.X.mean(axis=0)) / data.X.std(axis=0) for x in (data.X, data.new))
+    rows = cases.rbf(X, X, 1.0, 1.0) if "kernel" in settings else X
+    asked = cases.rbf(new, X, 1.0, 1.0) if "kernel" in settings else new
+    y = data.y - data.y.mean() if is_regressor(kind()) else rows[:, 0] > 0.0
+    model = fast(kind, standardize=False, **settings).fit(rows, y, weight)
+    content = pickle.dumps(model)
+    copy = pickle.loads(content)
+    for method in ("predict", "predict_interval", "predict_proba"):
+        if hasattr(model, method):
+            ours, theirs = (getattr(m, method)(asked) for m in (model, copy))
+            np.testing.assert_array_equal(ours, theirs)
+    if kind is BayesianSVRCommittee:
+        parts = zip(model._experts, model.parts_, strict=True)
+        support = np.sort(np.concatenate([part[each.support] for each, part in parts]))
+    else:
+        support = model.support_
+        xr.testing.assert_equal(copy.datatree_, model.datatree_)
+    expected = np.isin(np.arange(40), support)
+    assert expected.all() == (settings.get("loss") == "gaussian")
+    if "kernel" in settings:  # those with support vectors are in support_vectors_
+        place = np.flatnonzero(~expected)[-1]
+        rows, expected = np.delete(rows[:, : place + 1], place, axis=0), np.delete(expected, place)
+    np.testing.assert_array_equal(numbers_in(content, rows[:, -1]), expected)
+    if is_regressor(model):
+        assert not numbers_in(content, y).any()
+
+
+def test_a_copy_of_many_columns_is_small():
     X, y = load_iris(return_X_y=True)
-    model = BayesianSVC(n_jobs=2).fit(np.tile(X, (2, 5)), np.tile(y, 2))
-    assert len(pickle.dumps(model)) < 6 * 8 * 300 * 20
+    model = BayesianSVC(n_jobs=2).fit(np.tile(X, (2, 50)), np.tile(y, 2))
+    of_machines = sum(each.machine.support.size for each in model._trained)
+    vectors = (of_machines + model.support_.size) * 200 * 8
+    assert vectors < 0.7 * 300 * 200 * 8
+    assert len(pickle.dumps(model)) < 1.1 * vectors + 60_000
+
+
+@cases.ANY_END
+@BOTH
+def test_the_model_of_pymc_needs_what_a_copy_does_not_hold(kind, data):
+    model = fast(kind).fit(data.X, target(kind, data))
+    copy = pickle.loads(pickle.dumps(model))
+    with pytest.raises(ValueError, match=r"not those of the fit.*Call to_pymc before copying"):
+        copy.to_pymc()
+    copy.fit(data.X, target(kind, data))
+    for fitted in (copy, model):
+        assert [rv.name for rv in fitted.to_pymc()[0].observed_RVs] == ["y"]
+
+
+@cases.ANY_END
+def test_the_model_of_pymc_after_a_fit_in_other_processes():
+    X, y = load_iris(return_X_y=True)
+    model = fast(BayesianSVC, n_jobs=2).fit(X[::5], y[::5])
+    observed = model.to_pymc(1)[0].rvs_to_values
+    assert [value.data.size for value in observed.values() if value.name == "y"] == [30]
 
 
 # ---- the same result again ----------------------------------------------------------------------
