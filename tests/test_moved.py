@@ -10,6 +10,10 @@ from pymc_bsvm import diagnosis, inference
 from tests.test_package import run_python
 
 EARLIER = {
+    "datasets.robot_arm": "robot_arm",
+    "datasets.sinc": "sinc",
+    "datasets.two_gaussians": "two_gaussians_probability",
+    "distributions.likelihood": "likelihood",
     "evidence.predictive": "RegressionPredictive",
     "inference.annealing": "annealed_evidence",
     "inference.difference": "Difference",
@@ -31,6 +35,19 @@ def test_an_earlier_path_has_the_same_object(place, name):
 @pytest.mark.parametrize("name", [n for n in diagnosis.__all__ if n != "Difference"])
 def test_inference_still_has_the_names_of_diagnosis(name):
     assert getattr(inference, name) is getattr(diagnosis, name)
+
+
+@pytest.mark.parametrize("place", [p for p, name in EARLIER.items() if p.endswith(f".{name}")])
+def test_the_function_is_what_its_package_has(place):
+    package, _, name = place.rpartition(".")
+    run = run_python(
+        f"import pymc_bsvm.{place}\n"
+        f"from pymc_bsvm.{place} import {name} as by_path\n"
+        f"from pymc_bsvm.{package} import {name}\n"
+        f"from pymc_bsvm import {package}\n"
+        f"print({name} is by_path is {package}.{name}, callable({name}))"
+    )
+    assert (run.stdout.strip(), run.stderr) == ("True True", "")
 
 
 def test_the_function_stays_where_a_module_had_its_name():

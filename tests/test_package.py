@@ -1,5 +1,7 @@
 """What the package promises before anything is computed."""
 
+import importlib
+import inspect
 import re
 import subprocess
 import sys
@@ -78,6 +80,15 @@ def test_dir_lists_the_public_names():
 def test_an_unknown_name_is_an_attribute_error():
     with pytest.raises(AttributeError, match="no_such_name"):
         _ = pymc_bsvm.no_such_name
+
+
+def test_no_name_hides_a_module():
+    for init in (ROOT / "pymc_bsvm").rglob("__init__.py"):
+        path = ".".join(init.parent.relative_to(ROOT).parts)
+        inside = {p.stem for p in init.parent.iterdir()}
+        found = vars(importlib.import_module(path)).items()
+        names = {name for name, value in found if not inspect.ismodule(value)}
+        assert names & inside == set(), path
 
 
 def test_type_hints_are_packaged():

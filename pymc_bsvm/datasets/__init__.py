@@ -9,11 +9,12 @@ Every generator takes the number of rows `n` and a `random_state` and returns in
 - Public sets: `load_folder` reads a table with its train/test partitions into a `Folder`.
 """
 
+from pymc_bsvm._moved import moved
+from pymc_bsvm.datasets.arm import robot_arm
 from pymc_bsvm.datasets.breiman import ringnorm, twonorm, waveform
+from pymc_bsvm.datasets.cardinal_sine import sinc
 from pymc_bsvm.datasets.folder import Folder, load_folder
-from pymc_bsvm.datasets.robot_arm import robot_arm
-from pymc_bsvm.datasets.sinc import sinc
-from pymc_bsvm.datasets.two_gaussians import two_gaussians, two_gaussians_probability
+from pymc_bsvm.datasets.gaussians import two_gaussians, two_gaussians_probability
 
 __all__ = [
     "Folder",
@@ -26,3 +27,13 @@ __all__ = [
     "twonorm",
     "waveform",
 ]
+
+# The modules; the names themselves are those of the functions.
+__getattr__ = moved(
+    __name__,
+    {
+        "robot_arm": "pymc_bsvm.datasets.arm",
+        "sinc": "pymc_bsvm.datasets.cardinal_sine",
+        "two_gaussians": "pymc_bsvm.datasets.gaussians",
+    },
+)

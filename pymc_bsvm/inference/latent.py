@@ -24,7 +24,7 @@ from pymc_bsvm._pymc import (
     model_observed_rv,
     toposort_replace,
 )
-from pymc_bsvm.distributions.likelihood import likelihood
+from pymc_bsvm.distributions.targets import likelihood
 from pymc_bsvm.gp.data import as_inputs
 from pymc_bsvm.inference.objective import marginals_of
 from pymc_bsvm.ops.base import WarmStarted
