@@ -16,6 +16,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
+from pymc_bsvm._typing import Array
 from pymc_bsvm._validation import Interval, as_parameter, positive
 from pymc_bsvm.estimators.kernels import Kernel, Precomputed, kernel_of
 from pymc_bsvm.estimators.likelihood import Likelihood
@@ -25,7 +26,6 @@ from pymc_bsvm.estimators.scale import Scale
 from pymc_bsvm.estimators.search import Move, search
 from pymc_bsvm.estimators.trained import Trained
 from pymc_bsvm.evidence.approximation import Approximation, approximation_of
-from pymc_bsvm.losses.base import Array
 from pymc_bsvm.search import Ending, Report, Restart
 
 __all__ = ["BayesianMachine", "progress", "warn_of"]

@@ -10,13 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pymc_bsvm._typing import Array
 from pymc_bsvm.estimators.kernels import Kernel
 from pymc_bsvm.estimators.likelihood import Likelihood
 from pymc_bsvm.evidence.approximation import Approximation, Evidence
 from pymc_bsvm.evidence.laplace import Laplace
 from pymc_bsvm.evidence.sparse_posterior import SparsePosterior
 from pymc_bsvm.losses import Loss
-from pymc_bsvm.losses.base import Array
 from pymc_bsvm.search import Hyperparameter
 from pymc_bsvm.solvers import DualSolveError
 

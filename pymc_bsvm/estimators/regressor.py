@@ -236,6 +236,7 @@ class BayesianSVR(RegressionPredictions, BayesianMachine):
         moves = [_to_likelihood(other) for other in others]
         trained = self._train(first, rows, z, weight, rng, self.n_jobs, moves)
         self._trained = trained
+        assert trained.objective is not None
         evidences = [trained.objective.evidence(m.values) for m in trained.members]
         self._noise = self._noise_of(evidences)
         _warn_of_wide_tube(evidences[0])

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from pymc_bsvm._typing import Array
 from pymc_bsvm.estimators.machine import Machine, MachineEvidence
 from pymc_bsvm.losses import SILF, Trigonometric
-from pymc_bsvm.losses.base import Array
 from pymc_bsvm.solvers import DualSolveError
 
 __all__ = ["model_of", "sample"]

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from pymc_bsvm._typing import Array
 from pymc_bsvm.estimators.machine import Blueprint, MachineEvidence
-from pymc_bsvm.losses.base import Array
 from pymc_bsvm.search import Ascents, Report, Start, multistart
 
 __all__ = ["Found", "Move", "Rival", "search"]

@@ -12,11 +12,11 @@ from pymc import Model, modelcontext
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from pymc_bsvm._pymc import make_initial_point_fns_per_chain
+from pymc_bsvm._typing import Array
 from pymc_bsvm._validation import as_parameter, positive
 from pymc_bsvm.inference.hessian import Hessian, nearest_gaussian
 from pymc_bsvm.inference.objective import LogPosterior, Marginal, marginals_of
 from pymc_bsvm.inference.result import EvidenceFit
-from pymc_bsvm.losses.base import Array
 from pymc_bsvm.search import Ending, Report, Start, multistart
 
 __all__ = ["fit_evidence"]

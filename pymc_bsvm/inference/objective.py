@@ -18,10 +18,10 @@ from pytensor.compile import get_mode
 from pytensor.graph import ancestors, clone_replace
 
 from pymc_bsvm._pymc import compile as compile_for_pymc
+from pymc_bsvm._typing import Array
 from pymc_bsvm.evidence.approximation import Approximation
 from pymc_bsvm.gp.evaluator import Evaluator
 from pymc_bsvm.gp.marginal import MarginalGPRV
-from pymc_bsvm.losses.base import Array
 from pymc_bsvm.ops.base import WarmStarted
 
 __all__ = ["LogPosterior", "Marginal", "marginals_of", "only"]

@@ -10,7 +10,7 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
-from pymc_bsvm.losses.base import Array
+from pymc_bsvm._typing import Array
 from pymc_bsvm.search import Hyperparameter
 
 __all__ = ["Kernel", "Sum"]

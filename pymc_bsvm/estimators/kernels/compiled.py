@@ -12,7 +12,7 @@ import pytensor.tensor as pt
 from pytensor.graph import Constant, ancestors
 
 from pymc_bsvm._pytensor import RNGConsumerOp
-from pymc_bsvm.losses.base import Array
+from pymc_bsvm._typing import Array
 
 __all__ = ["Compiled", "check_fixed"]
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from pymc_bsvm._typing import Array
 from pymc_bsvm.estimators.kernels.distance import length_scales
 from pymc_bsvm.estimators.kernels.product import Product
-from pymc_bsvm.losses.base import Array
 from pymc_bsvm.search import Hyperparameter
 
 __all__ = ["Dirichlet"]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from pymc_bsvm.losses.base import Array
+from pymc_bsvm._typing import Array
 from pymc_bsvm.search import Hyperparameter
 
 __all__ = ["length_scale_slopes", "length_scales", "of_pymc", "squared_distances"]

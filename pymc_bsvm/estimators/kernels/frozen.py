@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from pymc_bsvm._typing import Array
 from pymc_bsvm._validation import check_finite
 from pymc_bsvm.estimators.kernels.amplitude import AMPLITUDE
 from pymc_bsvm.estimators.kernels.base import Kernel
-from pymc_bsvm.losses.base import Array
 from pymc_bsvm.search import Hyperparameter
 
 __all__ = ["Frozen", "is_pymc_covariance"]

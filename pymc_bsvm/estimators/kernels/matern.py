@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from pymc_bsvm._typing import Array
 from pymc_bsvm.estimators.kernels.amplitude import AMPLITUDE
 from pymc_bsvm.estimators.kernels.base import Kernel
 from pymc_bsvm.estimators.kernels.distance import (
@@ -17,7 +18,6 @@ from pymc_bsvm.estimators.kernels.distance import (
     of_pymc,
     squared_distances,
 )
-from pymc_bsvm.losses.base import Array
 from pymc_bsvm.search import Hyperparameter
 
 __all__ = ["Matern32", "Matern52"]

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from pymc_bsvm._typing import Array
 from pymc_bsvm.estimators.kernels.amplitude import AMPLITUDE
 from pymc_bsvm.estimators.kernels.base import Kernel
 from pymc_bsvm.estimators.kernels.distance import (
@@ -15,7 +16,6 @@ from pymc_bsvm.estimators.kernels.distance import (
     length_scales,
     squared_distances,
 )
-from pymc_bsvm.losses.base import Array
 from pymc_bsvm.search import Hyperparameter
 
 __all__ = ["Periodic"]

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from pymc_bsvm._typing import Array
 from pymc_bsvm.estimators.kernels.amplitude import AMPLITUDE
 from pymc_bsvm.estimators.kernels.base import Kernel
-from pymc_bsvm.losses.base import Array
 from pymc_bsvm.search import Hyperparameter
 
 __all__ = ["Precomputed", "UnknownVariance"]
