@@ -41,6 +41,9 @@ def tree(**variables):
     )
 
 
+NARROW = 0.5  # ramps with which there is something to correct
+
+
 class Amplitude:
     """A model of two rows whose only hyperparameter has posteriors by quadrature."""
 
@@ -50,7 +53,9 @@ class Amplitude:
         self.grid = np.linspace(0.1, 5.0, 150)
         prior = stats.halfnorm.logpdf(self.grid, scale=1.0)
         problems = [eta**2 * cases.expquad(self.X, self.X) for eta in self.grid]
-        laplace = [laplace_evidence(K, self.y, self.loss).log_evidence for K in problems]
+        laplace = [
+            laplace_evidence(K, self.y, self.loss, ramp_width=NARROW).log_evidence for K in problems
+        ]
         exact = [self.exact_evidence(K) for K in problems]
         self.laplace, self.exact = (_density(prior + x) for x in (laplace, exact))
         self.error = np.array(laplace) - exact
@@ -68,7 +73,14 @@ class Amplitude:
         with pm.Model() as model:
             eta = pm.HalfNormal("eta", 1.0)
             gp = bsvm.gp.BSVR(cov_func=eta**2 * pm.gp.cov.ExpQuad(1, ls=1.0))
-            gp.marginal_likelihood("y", X=self.X, y=self.y, C=10.0, epsilon=0.1)
+            gp.marginal_likelihood(
+                "y",
+                X=self.X,
+                y=self.y,
+                C=10.0,
+                epsilon=0.1,
+                approximation=bsvm.approximations.Laplace(ramp_width=NARROW),
+            )
         return model
 
     def draws(self, chains, draws):
