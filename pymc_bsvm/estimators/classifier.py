@@ -18,6 +18,7 @@ from pymc_bsvm._typing import Array
 from pymc_bsvm.estimators.base import BayesianMachine
 from pymc_bsvm.estimators.kernels.precomputed import UnknownVariance
 from pymc_bsvm.estimators.likelihood import classification_likelihood
+from pymc_bsvm.estimators.odds import log_share_of_only_one
 from pymc_bsvm.estimators.trained import Trained, choices_of, table_of
 from pymc_bsvm.estimators.tree import tree_of
 from pymc_bsvm.evidence.approximation import Approximation
@@ -232,16 +233,23 @@ class BayesianSVC(ClassifierMixin, BayesianMachine):
         X : array_like of shape (n, d)
             New inputs.
         """
-        rows = self._rows(X)
+        check_is_fitted(self)
         if len(self._trained) == 1:
+            rows = self._rows(X)
             return np.stack([_log_probability(self._trained[0], rows, s) for s in (-1, 1)], axis=1)
-        logs = np.stack([_log_probability(each, rows, 1) for each in self._trained], axis=1)
-        return np.asarray(logs - logsumexp(logs, axis=1, keepdims=True))
+        return log_share_of_only_one(self.decision_function(X))
 
     def predict_proba(self, X: ArrayLike) -> Array:
         """Return the probabilities of the classes, of shape (n, n_classes).
 
-        For more than two classes, those of one class against the rest are divided by their sum.
+        For more than two classes each has a machine that knows the class from the rest. Given that
+        just one of these independent machines says yes, class k has the probability
+
+            p_k / (1 - p_k) / sum_j p_j / (1 - p_j)
+
+        with the probability p_k of its machine. With ``full_bayes=True`` these are averages over
+        the draws already: draws of different machines are independent, so that the probability
+        that just one says yes averages to this formula at the averages.
 
         Parameters
         ----------

@@ -3,6 +3,7 @@
 The formulas are those of the papers and of textbooks; nothing here imports the estimators.
 """
 
+import itertools
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -59,6 +60,25 @@ def three_classes(n: int = 60, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     which[:3] = 0, 1, 2
     centres = np.array([[0.0, 2.0], [-1.7, -1.0], [1.7, -1.0]])
     return centres[which] + rng.normal(size=(n, 2)), np.array(["ash", "elm", "oak"])[which]
+
+
+# ---- probabilities ------------------------------------------------------------------------------
+
+
+def alone(p: np.ndarray) -> np.ndarray:
+    """Return P(k and no other) of independent Bernoullis by counting all their outcomes."""
+    result = np.zeros(p.shape)
+    for outcome in itertools.product((False, True), repeat=p.shape[-1]):
+        if sum(outcome) == 1:
+            happens = np.array(outcome)
+            result[..., outcome.index(True)] = np.where(happens, p, 1.0 - p).prod(axis=-1)
+    return result
+
+
+def only_one(p: np.ndarray) -> np.ndarray:
+    """Return P(k | just one) of independent Bernoullis."""
+    each = alone(p)
+    return each / each.sum(axis=-1, keepdims=True)
 
 
 # ---- kernels ------------------------------------------------------------------------------------

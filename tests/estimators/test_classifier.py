@@ -1,11 +1,16 @@
 """`BayesianSVC` against dense matrices and integration; labels, classes and weights."""
 
+import copy
+import itertools
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.metrics import log_loss
 
 import pymc_bsvm as bsvm
 from pymc_bsvm.estimators import BayesianSVC, kernels
+from pymc_bsvm.estimators.machine import Machine
 from pymc_bsvm.losses import Trigonometric
 from tests.estimators import cases
 
@@ -160,12 +165,33 @@ def test_one_against_the_rest(three, model_of_three):
         assert model.log_evidence_[len(each)] == pytest.approx(alone.log_evidence_, abs=1e-9)
         each.append(alone.predict_proba(new)[:, 1])
     each = np.stack(each, axis=1)
-    np.testing.assert_allclose(p, each / each.sum(axis=1, keepdims=True), rtol=1e-9)
+    np.testing.assert_allclose(p, cases.only_one(each), rtol=1e-9)
     odds = np.log(each / (1.0 - each))
     np.testing.assert_allclose(model.decision_function(new), odds, rtol=1e-6, atol=1e-9)
     np.testing.assert_array_equal(model.predict(new), model.classes_[p.argmax(axis=1)])
     np.testing.assert_array_equal(model.classes_, ["ash", "elm", "oak"])
     assert model.score(X, labels) > 0.85
+
+
+def test_draws_of_different_machines_are_independent(three, model_of_three):
+    """The average over all combinations of draws is the formula at the averages."""
+    X, labels = three
+    new, model = X[:6] + 0.4, copy.copy(model_of_three)
+    values = [np.array([0.5, 1.0]), np.array([1.5, 0.7])]
+    model._trained = [
+        replace(each, draws=[Machine.at(each.objective, v) for v in values])
+        for each in model._trained
+    ]
+    p = np.empty((2, 3, 6))
+    for k, label in enumerate(model.classes_):
+        signs, unit = np.where(labels == label, 1.0, -1.0), X.std(axis=0)
+        for draw, (eta, ls) in enumerate(values):
+            h = {"eta": eta, "ls": ls * unit}
+            _, mean, variance = dense(X, signs, h, new)
+            p[draw, k] = cases.probability(mean, variance)
+    alone = sum(cases.alone(p[k, range(3)].T) for k in itertools.product((0, 1), repeat=3))
+    expected = alone / alone.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(model.predict_proba(new), expected, rtol=1e-4)
 
 
 def test_attributes_of_three_classes(three, model_of_three):
