@@ -92,6 +92,10 @@ print(fit)
 # %%
 fit.restarts[["label", "objective", "log_evidence", "ending", "evaluations"]].round(2)
 
+# %% [markdown]
+# The posterior of the hyperparameters is skewed, so that the mode is not the mean; `sd` and the
+# interval belong to the mean.
+
 # %%
 fit.summary().round(3)
 

@@ -44,7 +44,8 @@ def plot_relevance(
     Returns
     -------
     Axes
-        Horizontal bars, the most relevant input on top; error bars hold 90 % of the draws.
+        Horizontal bars, the most relevant input on top. Where there are draws, a bar is their
+        median and its error bar holds 90 % of them; else it is the mode.
     """
     sample: Array | None = None
     if hasattr(source, "get_params"):
@@ -94,8 +95,8 @@ def _length_scales(
     if isinstance(source, EvidenceFit):
         if name not in source.point:
             raise ValueError(f"{name!r} is not in the fit. Use one of {', '.join(source.point)}.")
-        values = np.asarray(source.point[name])
         sample = None if source.hessian is None else source.draws(draws, 0)[name]
+        values = np.asarray(source.point[name] if sample is None else np.median(sample, axis=0))
         dims = source.model.named_vars_to_dims.get(name)
         coordinate = source.model.coords.get(dims[0]) if dims else None
         return values, sample, range(values.size) if coordinate is None else coordinate

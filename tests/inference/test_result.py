@@ -10,6 +10,8 @@ import pytest
 
 import pymc_bsvm as bsvm
 from pymc_bsvm.inference import Committee, fit_evidence
+from pymc_bsvm.inference.hessian import Hessian
+from pymc_bsvm.inference.summary import summary_of
 from tests.gp import cases
 from tests.inference.conftest import gaussian, line, log_evidence
 
@@ -174,19 +176,80 @@ def test_no_draws_without_a_hessian(mode_only, refuses):
         mode_only.draws()
 
 
-def test_summary(narrow, mode_only):
+def test_summary(narrow):
+    """The Gaussian of the logarithms is log-normal on the variables' own scale."""
     table = narrow.summary()
     assert list(table.index) == ["ls", "sigma"]
-    assert list(table) == ["mode", "sd"]
+    assert list(table) == ["mode", "mean", "sd", "eti89_lb", "eti89_ub"]
     for k, name in enumerate(["ls", "sigma"]):
         assert table.loc[name, "mode"] == narrow.point[name]
-        s2 = narrow.hessian.covariance[k, k]  # the moments of a log-normal variable
-        sd = np.exp(narrow.hessian.mean[k] + 0.5 * s2) * np.sqrt(np.expm1(s2))
-        assert table.loc[name, "sd"] == pytest.approx(sd, rel=0.15)
+        m, s2 = narrow.hessian.mean[k], narrow.hessian.covariance[k, k]
+        mean = np.exp(m + 0.5 * s2)
+        assert table.loc[name, "mean"] == pytest.approx(mean, rel=1e-12)
+        assert table.loc[name, "sd"] == pytest.approx(mean * np.sqrt(np.expm1(s2)), rel=1e-9)
+        z = 1.5981931399228173  # 94.5 % of a standard normal are below
+        ends = np.exp(m + np.array([-z, z]) * np.sqrt(s2))
+        np.testing.assert_allclose(table.loc[name, ["eti89_lb", "eti89_ub"]], ends, rtol=1e-9)
+    half = narrow.summary(ci_prob=0.5)
+    assert list(half)[3:] == ["eti50_lb", "eti50_ub"]
+    assert half.loc["ls", "eti50_lb"] < np.exp(narrow.hessian.mean[0]) < half.loc["ls", "eti50_ub"]
+
+
+def test_summary_without_a_hessian(mode_only):
     plain = mode_only.summary()
     assert list(plain) == ["mode"]
     assert list(plain.index) == ["ls[0]", "ls[1]", "C", "epsilon"]
     np.testing.assert_array_equal(plain.loc[["ls[0]", "ls[1]"], "mode"], mode_only.point["ls"])
+
+
+def test_the_probability_of_the_interval_is_checked(narrow, refuses):
+    with refuses(ValueError, "ci_prob", "1.5"):
+        narrow.summary(ci_prob=1.5)
+
+
+def test_the_mode_is_not_the_mean(fit):
+    """A skewed posterior: the mode is far from the mean, and no column is about it."""
+    table, draws = fit.summary(), fit.draws(20_000, random_seed=5)
+    for k in range(2):
+        x, row = draws["ls"][:, k], table.loc[f"ls[{k}]"]
+        error = x.std() / np.sqrt(x.size)
+        assert row["mean"] == pytest.approx(x.mean(), abs=5.0 * error)
+        assert row["sd"] == pytest.approx(x.std(), rel=0.2)
+        assert row["eti89_lb"] == pytest.approx(np.quantile(x, 0.055), rel=0.05)
+        assert row["eti89_ub"] == pytest.approx(np.quantile(x, 0.945), rel=0.05)
+        assert row["eti89_lb"] < row["mean"] < row["eti89_ub"]
+
+
+def test_summary_by_coordinates_and_of_other_transforms():
+    """A bounded and an unbounded variable, a vector of columns, and a deterministic variable."""
+    X = np.eye(3, 2)
+    with pm.Model(coords={"column": ["age", "width"]}) as model:
+        pm.Normal("shift", dims="column")
+        share = pm.Uniform("share", 0.0, 2.0)
+        pm.Deterministic("half", share / 2.0)
+        gp = bsvm.gp.BSVR(cov_func=pm.gp.cov.ExpQuad(2, ls=1.0))
+        gp.marginal_likelihood("y", X, np.zeros(3), C=1.0, epsilon=0.1)
+    point = {"shift": np.array([0.5, -1.0]), "share": np.array(1.5), "half": np.array(0.75)}
+    names = ["shift[0]", "shift[1]", "share_interval__"]
+    mean, covariance = np.array([0.1, -0.2, 1.0]), np.diag([0.04, 0.25, 0.49])
+    rng = np.random.default_rng(0)
+    x = 2.0 / (1.0 + np.exp(-(1.0 + 0.7 * rng.standard_normal(4000))))
+    table = summary_of(
+        model, point, Hessian(names, mean, covariance), lambda: {"share": x, "half": x / 2}
+    )
+    assert list(table.index) == ["shift[age]", "shift[width]", "share", "half"]
+    np.testing.assert_allclose(table["mode"], [0.5, -1.0, 1.5, 0.75])
+    np.testing.assert_allclose(table["mean"][:2], [0.1, -0.2], rtol=1e-12)
+    np.testing.assert_allclose(table["sd"][:2], [0.2, 0.5], rtol=1e-12)
+    u, w = np.polynomial.hermite_e.hermegauss(60)
+    f, w = 2.0 / (1.0 + np.exp(-(1.0 + 0.7 * u))), w / w.sum()
+    sd = np.sqrt(w @ (f - w @ f) ** 2)
+    assert table.loc["share", "mean"] == pytest.approx(w @ f, abs=4.0 * sd / np.sqrt(4000))
+    assert table.loc["share", "sd"] == pytest.approx(sd, rel=0.05)
+    np.testing.assert_allclose(table.loc["half"].drop("mode"), table.loc["share"].drop("mode") / 2)
+    z = np.array([-1.5981931399228173, 1.5981931399228173])
+    ends = 2.0 / (1.0 + np.exp(-(1.0 + 0.7 * z)))
+    np.testing.assert_allclose(table.loc["share", ["eti89_lb", "eti89_ub"]], ends, atol=0.03)
 
 
 # ---- texts --------------------------------------------------------------------------------------
@@ -214,7 +277,8 @@ def test_html(narrow):
     for name in ("ls", "sigma"):
         assert f"<th>{name}</th>" in page
         assert f"<td>{summary.loc[name, 'mode']:.4g}</td>" in page
-        assert f"<td>{summary.loc[name, 'sd']:.4g}</td>" in page
+        for column in ("mean", "sd", "eti89_lb", "eti89_ub"):
+            assert f"<td>{summary.loc[name, column]:.4g}</td>" in page
     assert page.count("<table") == page.count("</table>") == 2
     assert len(re.findall("<tr", page)) == 2 + 1 + 1 + 1
 

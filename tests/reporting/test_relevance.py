@@ -60,9 +60,9 @@ def estimator(X: pd.DataFrame) -> BayesianSVR:
 # ---- a fit --------------------------------------------------------------------------------------
 
 
-def test_bars_of_a_fit_are_inverse_length_scales(fit: EvidenceFit) -> None:
-    ax = plot_relevance(fit)
-    ls = fit.point["ls"]
+def test_bars_of_a_fit_are_inverse_length_scales(bare: EvidenceFit) -> None:
+    ax = plot_relevance(bare)
+    ls = bare.point["ls"]
     assert ls[0] < ls[1]
     assert bars(ax) == pytest.approx({"right": 1.0 / ls[1], "left": 1.0 / ls[0]}, rel=1e-12)
     assert list(bars(ax)) == ["right", "left"]
@@ -73,6 +73,13 @@ def test_the_order_is_that_of_the_values(bare: EvidenceFit) -> None:
     swapped = replace(bare, point={**bare.point, "ls": np.array([4.0, 0.5])})
     assert bars(plot_relevance(swapped)) == {"left": 0.25, "right": 2.0}
     assert list(bars(plot_relevance(swapped))) == ["left", "right"]
+
+
+def test_bars_with_error_bars_are_medians(fit: EvidenceFit) -> None:
+    """Not the mode, which may be outside of its error bar."""
+    middle = 1.0 / np.median(fit.draws(1000, 0)["ls"], axis=0)
+    expected = {"right": middle[1], "left": middle[0]}
+    assert bars(plot_relevance(fit)) == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize("count", [1000, 200])
