@@ -18,17 +18,18 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from pymc_bsvm._typing import Array
 from pymc_bsvm._validation import Interval, as_parameter, positive
+from pymc_bsvm.estimators.climb import rises
 from pymc_bsvm.estimators.kernels import Kernel, Precomputed, kernel_of
 from pymc_bsvm.estimators.likelihood import Likelihood
-from pymc_bsvm.estimators.machine import Blueprint, Machine, MachineEvidence
+from pymc_bsvm.estimators.machine import LAPLACE, Blueprint, Machine, MachineEvidence
 from pymc_bsvm.estimators.sampling import sample
 from pymc_bsvm.estimators.scale import Scale
 from pymc_bsvm.estimators.search import Move, search
-from pymc_bsvm.estimators.trained import Trained
+from pymc_bsvm.estimators.trained import Trained, bounds_at
 from pymc_bsvm.evidence.approximation import Approximation, approximation_of
-from pymc_bsvm.search import Ending, Report, Restart
+from pymc_bsvm.search import Ending, Hyperparameter, Report, Restart
 
-__all__ = ["BayesianMachine", "progress", "warn_of"]
+__all__ = ["BayesianMachine", "progress", "warn_of", "warn_of_bounds"]
 
 REMEDIES = {
     Ending.INTERRUPTED: (
@@ -170,7 +171,8 @@ class BayesianMachine(BaseEstimator):
         moves: Sequence[Move] = (),
     ) -> Trained:
         """Find the hyperparameters of one machine, and whether another model is better."""
-        approximation = approximation_of(self.approximation)
+        by_name = self.approximation == LAPLACE.name
+        approximation = LAPLACE if by_name else approximation_of(self.approximation)
         approximation.check(likelihood.loss([h.start for h in likelihood.free]))
         blueprint = Blueprint(
             self._kernel, likelihood, float(self.offset), X.shape[1], approximation
@@ -194,6 +196,7 @@ class BayesianMachine(BaseEstimator):
                 "Check the scale of the inputs and the kernel."
             )
         warn_of(best, found.ascents.interrupted)
+        warn_of_bounds(objective.blueprint.hyperparameters, best)
         machine = Machine.at(objective, np.exp(best.end))
         draws: list[Machine] = []
         tree = None
@@ -267,6 +270,23 @@ def warn_of(best: Restart, interrupted: bool) -> None:
     ending = Ending.INTERRUPTED if interrupted else best.ending
     if ending in REMEDIES:
         warnings.warn(REMEDIES[ending], ConvergenceWarning, stacklevel=4)
+
+
+def warn_of_bounds(hyperparameters: Sequence[Hyperparameter], best: Restart) -> None:
+    """Warn if a hyperparameter ended at a bound beyond which the evidence rises.
+
+    The bounds of next to no noise are no cause: wider noise than there is does no harm there.
+    """
+    fixed = np.array([h.least is None and h.most is None for h in hyperparameters])
+    ends = bounds_at(hyperparameters, best, rises(best) & fixed)
+    if ends:
+        named = " and ".join(f"{name} at its {end} bound" for name, end in ends.items())
+        warnings.warn(
+            f"The search ended with {named}, where the evidence still rises, so that error bars "
+            "may be wrong. Check the scale of the data and the kernel.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
 
 
 class progress:

@@ -80,6 +80,8 @@ class BayesianSVC(ClassifierMixin, BayesianMachine):
         Largest number of evaluations of the evidence by a best run.
     converged_ : bool
         Whether every search converged: it neither met `max_iter` nor stalled.
+    at_bound_ : dict, or list of dict
+        As for `BayesianSVR`. Separable classes have no best amplitude below its upper bound.
     restarts_ : DataFrame, or list of DataFrame
         One row for each start, the best first.
     choices_ : DataFrame, or list of DataFrame
@@ -200,6 +202,7 @@ class BayesianSVC(ClassifierMixin, BayesianMachine):
             self.dual_coef_[k, np.searchsorted(support, machine.support)] = machine.dual
         self.hyperparameters_ = _one_or_all([self._named(m, 1.0) for m in machines])
         self.log_evidence_ = _one_or_all([machine.log_evidence for machine in machines])
+        self.at_bound_ = _one_or_all([each.at_bound for each in trained])
         self.restarts_ = _one_or_all([table_of(each) for each in trained])
         self.choices_ = _one_or_all([choices_of(each) for each in trained])
         self.gap_ = max(machine.gap for machine in machines)

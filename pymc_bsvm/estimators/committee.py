@@ -10,13 +10,14 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import validate_data
 
 from pymc_bsvm._typing import Array
-from pymc_bsvm.estimators.base import BayesianMachine, progress, warn_of
+from pymc_bsvm.estimators.base import BayesianMachine, progress, warn_of, warn_of_bounds
 from pymc_bsvm.estimators.experts import Part, SumOfEvidences, calibration, combine, partition
 from pymc_bsvm.estimators.likelihood import betas_of, noise_in, silf_likelihood
 from pymc_bsvm.estimators.machine import Blueprint
 from pymc_bsvm.estimators.predictions import RegressionPredictions
 from pymc_bsvm.estimators.scale import Scale
 from pymc_bsvm.estimators.search import search
+from pymc_bsvm.estimators.trained import bounds_at
 from pymc_bsvm.evidence.prediction import RegressionPredictive
 from pymc_bsvm.search import Ending, ascend
 
@@ -71,7 +72,7 @@ class BayesianSVRCommittee(RegressionPredictions, BayesianMachine):
         Sum of the experts' log evidences of the targets, in nats.
     n_support_ : ndarray of shape (n_experts,)
         Number of support vectors of each expert.
-    hyperparameters_, beta_, gap_, n_iter_, converged_, relevance_, feature_importances_
+    hyperparameters_, at_bound_, beta_, gap_, n_iter_, converged_, relevance_, feature_importances_
         As for `BayesianSVR`; the gap is the largest of all experts.
 
     References
@@ -231,7 +232,7 @@ class BayesianSVRCommittee(RegressionPredictions, BayesianMachine):
                     together,
                     best.end,
                     "committee",
-                    bounds=together.blueprint.bounds,
+                    bounds=together.blueprint.reach,
                     callback=lambda value: report(0, value),
                     **settings,
                 )
@@ -242,6 +243,8 @@ class BayesianSVRCommittee(RegressionPredictions, BayesianMachine):
             )
         self.converged_ = best.ending is Ending.CONVERGED and not interrupted
         warn_of(best, interrupted)
+        warn_of_bounds(together.blueprint.hyperparameters, best)
+        self.at_bound_ = bounds_at(together.blueprint.hyperparameters, best)
         return best
 
     def _predictive(self, rows: Array) -> RegressionPredictive:

@@ -43,6 +43,9 @@ _FAMILIES: dict[str, Any] = {
 # section 4.4 of [Chu03]_.
 _SEARCHED = {-1: (1.0, 0.01, 1000.0), 1: (0.05, math.exp(-5.0), 2.0)}
 _WIDEST = 0.5  # tube; exp(-0.7) in section 4.4 of [Chu03]_
+# Targets with next to no noise widen the bounds of lengths down to this, of rates to its inverse.
+# Narrower noise is lost in the rounding of the latent values.
+_NARROWEST = 3e-6
 _REACH = 100.0  # of the search around a parameter that has no unit of the targets
 _BETA = Interval(0.0, 1.0, includes_high=True)
 
@@ -154,7 +157,9 @@ def _searched(
                 start = min(start, widest)
             if given is not None:
                 start, low, high = given, min(low, given / _REACH), max(high, given * _REACH)
-            free.append(Hyperparameter(name, start, low, high, unit=(0, power)))
+            least = _NARROWEST if power == 1 else None
+            most = 1.0 / _NARROWEST if power == -1 else None
+            free.append(Hyperparameter(name, start, low, high, (0, power), least=least, most=most))
     return Likelihood(loss_type, tuple(free), fixed)
 
 

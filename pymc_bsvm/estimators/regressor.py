@@ -138,6 +138,13 @@ class BayesianSVR(RegressionPredictions, BayesianMachine):
         Number of evaluations of the evidence by the best run.
     converged_ : bool
         Whether the best run converged: it neither met `max_iter` nor stalled.
+    at_bound_ : dict
+        Hyperparameters that ended at a bound of the search, with "lower" or "upper". Many do no
+        harm: a length-scale at its upper bound is a column that does not matter, an amplitude at
+        its lower one a term that vanishes. Where the evidence still rises beyond the bound, by more
+        than a nat for each factor of e, there is a `ConvergenceWarning`. There is none for those of
+        the noise: their bounds follow narrow noise down to some millionths of the targets' standard
+        deviation, and error bars at the end of that are as wide as that.
     restarts_ : DataFrame
         One row for each search, the best first, in the units of the machine. Its ``objective`` is
         what was maximised, the log evidence of the targets in the units of the machine.
@@ -254,6 +261,7 @@ class BayesianSVR(RegressionPredictions, BayesianMachine):
         self.gap_ = machine.gap
         self.n_iter_ = trained.found.best.evaluations
         self.converged_ = trained.converged
+        self.at_bound_ = trained.at_bound
         self.restarts_ = table_of(trained)
         self.choices_ = choices_of(trained)
         self._relevance([machine], rows)

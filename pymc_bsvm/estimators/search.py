@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from pymc_bsvm._typing import Array
+from pymc_bsvm.estimators.climb import climb
 from pymc_bsvm.estimators.machine import Blueprint, MachineEvidence
-from pymc_bsvm.search import Ascents, Report, Start, multistart
+from pymc_bsvm.search import Ascents, Report, Start
 
 __all__ = ["Found", "Move", "Rival", "search"]
 
@@ -76,32 +77,28 @@ def search(
     The starts are the best points of a small grid around the papers' defaults, by the evidence of
     some of the rows, and random points around the best of them. Each move makes another model of
     the best one so far, which starts where that ended. If there are many rows, all of this happens
-    on a share of them, and the best `restarts` ends of the best model go on with all rows.
+    on a share of them, and the best `restarts` ends of the best model go on with all rows. Bounds
+    give way on all rows only.
     """
-
-    def climb(objective: MachineEvidence, starts: list[Start], gain: float) -> Ascents:
-        bounds = objective.blueprint.bounds
-        options: dict[str, Any] = {"n_jobs": n_jobs, "report": report, "bounds": bounds}
-        return multistart(objective, starts, gain=gain, maxiter=maxiter, **options)
-
     starts = _starts(objective, restarts, rng)
     n = objective.y.size
     everywhere = n <= _HALF_WAY
     some = objective if everywhere else _subset(objective, max(int(_SHARE * n), _LEAST), rng)
-    tolerance = gain if everywhere else 3.0 * gain
-    found = _of(some, climb(some, starts, tolerance), [])
+    settings: dict[str, Any] = {"n_jobs": n_jobs, "report": report, "maxiter": maxiter}
+    first = {"gain": gain if everywhere else 3.0 * gain, "give_way": everywhere, **settings}
+    found = _of(some, climb(some, starts, **first), [])
     for move in moves:
         blueprint = move(found.objective.blueprint)
         if blueprint is None or found.ascents.interrupted:
             continue
-        found = _better(found, some.of(blueprint), restarts, tolerance, climb)
+        found = _better(found, some.of(blueprint), restarts, first)
     if everywhere:
         return found
     if found.ascents.interrupted:
         raise KeyboardInterrupt  # nothing is known of all rows
     starts = [Start(run.label, run.end) for run in found.ascents.runs[:restarts]]
     whole = objective.of(found.objective.blueprint)
-    return Found(whole, climb(whole, starts, gain), found.rivals)
+    return Found(whole, climb(whole, starts, gain=gain, **settings), found.rivals)
 
 
 def _of(objective: MachineEvidence, ascents: Ascents, rivals: list[Rival]) -> Found:
@@ -114,8 +111,7 @@ def _better(
     found: Found,
     rival: MachineEvidence,
     restarts: int,
-    gain: float,
-    climb: Callable[[MachineEvidence, list[Start], float], Ascents],
+    settings: dict[str, Any],
 ) -> Found:
     """Climb with another model from where the best ended, and return the better one."""
     here, there = found.objective.blueprint, rival.blueprint
@@ -123,7 +119,7 @@ def _better(
         Start(run.label, there.translated(here, run.end)) for run in found.ascents.runs[:restarts]
     ]
     try:
-        tried = _of(rival, climb(rival, starts, gain), found.rivals)
+        tried = _of(rival, climb(rival, starts, **settings), found.rivals)
     except KeyboardInterrupt:  # before it got anywhere
         return replace(found, ascents=replace(found.ascents, interrupted=True))
     interrupted = tried.ascents.interrupted

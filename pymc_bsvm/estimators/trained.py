@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from pymc_bsvm._typing import Array
 from pymc_bsvm.estimators.machine import Machine, MachineEvidence
 from pymc_bsvm.estimators.sampling import model_of
 from pymc_bsvm.estimators.search import Rival
-from pymc_bsvm.search import Ascents, Ending
+from pymc_bsvm.search import Ascents, Ending, Hyperparameter, Restart
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Trained", "choices_of", "table_of"]
+__all__ = ["Trained", "bounds_at", "choices_of", "table_of"]
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,11 @@ class Trained:
     def members(self) -> list[Machine]:
         """The machines that predictions are averaged over."""
         return self.draws or [self.machine]
+
+    @property
+    def at_bound(self) -> dict[str, str]:
+        """The hyperparameters that ended at a bound of the search, and at which."""
+        return bounds_at(self.machine.blueprint.hyperparameters, self.found.best)
 
     @property
     def converged(self) -> bool:
@@ -79,11 +86,24 @@ def choices_of(trained: Trained) -> pd.DataFrame:
     )
 
 
+def bounds_at(
+    hyperparameters: Sequence[Hyperparameter], run: Restart, chosen: Array | None = None
+) -> dict[str, str]:
+    """Return the names of those at a bound at the end of a climb, with "lower" or "upper"."""
+    held = run.held if chosen is None else np.where(chosen, run.held, 0.0)
+    return {
+        h.name: "lower" if end < 0.0 else "upper"
+        for h, end in zip(hyperparameters, held, strict=True)
+        if end != 0.0
+    }
+
+
 def table_of(trained: Trained) -> pd.DataFrame:
     """Return one row for each start, the best first."""
     import pandas as pd
 
-    names = [h.name for h in trained.machine.blueprint.hyperparameters]
+    hyperparameters = trained.machine.blueprint.hyperparameters
+    names = [h.name for h in hyperparameters]
     return pd.DataFrame(
         [
             {
@@ -94,6 +114,7 @@ def table_of(trained: Trained) -> pd.DataFrame:
                 "evaluations": run.evaluations,
                 "seconds": run.seconds,
                 **dict(zip(names, np.exp(run.end), strict=True)),
+                "at_bound": ", ".join(bounds_at(hyperparameters, run)),
             }
             for run in trained.found.runs
         ]

@@ -58,6 +58,10 @@ class Restart:
     ending: Ending
     evaluations: int
     seconds: float
+    slope: Array
+    """Gradient at the end, of shape (k,), in nats per unit."""
+    held: Array
+    """Ends of the box at which the point is, of shape (k,): -1 the lower, 1 the upper, 0 none."""
 
 
 def ascend(
@@ -115,6 +119,8 @@ def ascend(
         ending=ending,
         evaluations=objective.evaluations - before,
         seconds=time.perf_counter() - began,
+        slope=descent.gradient if np.isfinite(descent.best) else np.zeros_like(start),
+        held=descent.held(),
     )
 
 
@@ -152,6 +158,10 @@ class _Descent:
         """Return the largest element of the gradient along which there is a way to go."""
         g = self.gradient
         return float(np.abs(np.where(g > 0.0, self.x < self._high, self.x > self._low) * g).max())
+
+    def held(self) -> Array:
+        """Return at which ends of the box the best point is."""
+        return np.asarray(1.0 * (self.x >= self._high) - 1.0 * (self.x <= self._low))
 
 
 def _descend(descent: _Descent, gtol: float, maxiter: int, gain: float) -> Ending:

@@ -21,6 +21,10 @@ class Hyperparameter(NamedTuple):
     """The column of the inputs that it belongs to, if it is one of a vector."""
     term: int = 1
     """The place, among the terms of a sum with this stem, of its own."""
+    least: float | None = None
+    """How far a search may lower its bound where the evidence still rises there."""
+    most: float | None = None
+    """How far it may raise the upper one."""
 
     @property
     def variable(self) -> str:

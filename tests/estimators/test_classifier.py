@@ -180,7 +180,7 @@ def test_draws_of_different_machines_are_independent(three, model_of_three):
     values = [np.array([0.5, 1.0]), np.array([1.5, 0.7])]
     model._trained = [
         replace(each, draws=[Machine.at(each.objective, v) for v in values])
-        for each in model._trained
+        for each in model_of_three._trained
     ]
     p = np.empty((2, 3, 6))
     for k, label in enumerate(model.classes_):
@@ -202,7 +202,7 @@ def test_attributes_of_three_classes(three, model_of_three):
     assert min(gaps) < max(gaps) == model.gap_
     assert (model.dual_coef_ != 0.0).any(axis=0).all()
     np.testing.assert_array_equal(model.support_vectors_, X[model.support_])
-    for name in ("hyperparameters_", "log_evidence_", "restarts_", "datatree_"):
+    for name in ("hyperparameters_", "log_evidence_", "at_bound_", "restarts_", "datatree_"):
         assert len(getattr(model, name)) == 3, name
     for k, label in enumerate(model.classes_):
         signs = np.where(labels == label, 1.0, -1.0)

@@ -15,6 +15,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import pymc_bsvm as bsvm
 from pymc_bsvm.estimators import BayesianSVR, BayesianSVRCommittee
 from pymc_bsvm.search import ascent
+from tests.estimators import cases
 
 QUICK = {"expert_size": 100, "random_state": 0}
 
@@ -38,7 +39,7 @@ def committee(train):
     return BayesianSVRCommittee(**QUICK).fit(X, y)
 
 
-@parametrize_with_checks([BayesianSVRCommittee()])
+@parametrize_with_checks([BayesianSVRCommittee()], expected_failed_checks=cases.beyond_rounding)
 def test_scikit_learn(estimator, check):
     check(estimator)
 

@@ -201,3 +201,7 @@ def test_names_bounds_and_relevance():
     low, high = np.exp(np.array(objective.blueprint.bounds)).T
     np.testing.assert_allclose([low[0], high[0]], [0.01, 1000.0])
     assert np.log(low[1]) == pytest.approx(-5.0)
+    least, most = np.exp(np.array(objective.blueprint.reach)).T
+    np.testing.assert_allclose([least[0], most[0]], [0.01, 1e6 / 3.0])
+    np.testing.assert_allclose([least[1], most[1]], [3e-6, 0.5])
+    np.testing.assert_allclose([least[2:], most[2:]], [low[2:], high[2:]])

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from scipy.integrate import cumulative_trapezoid
+from sklearn.exceptions import ConvergenceWarning
 
 import pymc_bsvm as bsvm
 from pymc_bsvm.estimators import BayesianSVR, kernels
@@ -507,6 +508,64 @@ def test_a_default_fit_ends_without_a_warning(kernel, seed):
     X = rng.normal(size=(40, 2))
     y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=40)
     assert BayesianSVR(kernel).fit(X, y).converged_
+
+
+@pytest.mark.parametrize("n", [60, 200])
+def test_next_to_no_noise_is_calibrated(n):
+    """Noise of 1e-5, far below the bounds that suit ordinary targets, is found."""
+    rng = np.random.default_rng(0)
+    X, new = rng.uniform(-2.0, 2.0, (n, 1)), rng.uniform(-2.0, 2.0, (2000, 1))
+    y, t = (np.sin(3.0 * x[:, 0]) + 1e-5 * rng.normal(size=len(x)) for x in (X, new))
+    model = BayesianSVR(random_state=0).fit(X, y)
+    low, high = model.predict_interval(new)
+    assert 0.85 < np.mean((low <= t) & (t <= high)) < 0.95
+    assert np.sqrt(model.loss_.variance()) == pytest.approx(1e-5, rel=0.15)
+    assert model.at_bound_ == {}
+    assert model.gap_ < 1e-5 * n
+
+
+def test_weights_are_repeated_rows_without_noise_too():
+    """As scikit-learn's check has it, to the digits that rounding leaves."""
+    rng = np.random.default_rng(42)
+    X, y, counts = rng.random((15, 4)), rng.integers(0, 3, 15), rng.integers(0, 5, 15)
+    one = BayesianSVR(random_state=0).fit(X, y, sample_weight=counts)
+    many = BayesianSVR(random_state=0).fit(X.repeat(counts, axis=0), y.repeat(counts))
+    np.testing.assert_allclose(one.predict(X), many.predict(X), atol=1e-3)
+
+
+# ---- bounds -------------------------------------------------------------------------------------
+
+
+@pytest.mark.filterwarnings("error::sklearn.exceptions.ConvergenceWarning")
+def test_a_column_that_does_not_matter_is_no_cause_for_a_warning():
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(60, 3))
+    y = np.sin(X[:, 0]) + 0.1 * rng.normal(size=60)
+    model = BayesianSVR(ard=True, random_state=0).fit(X, y)
+    assert model.relevance_[1:].max() < 0.1 * model.relevance_[0]
+    assert model.at_bound_.items() <= {"ls[1]": "upper", "ls[2]": "upper"}.items()
+
+
+def test_no_noise_at_all_is_at_the_bounds_of_the_noise():
+    x = np.linspace(-2.0, 2.0, 40)
+    model = BayesianSVR(random_state=0).fit(x[:, None], np.sin(3.0 * x))
+    assert model.at_bound_["C"] == "upper"
+    assert np.sqrt(model.loss_.variance()) < 1e-5
+    assert "C" in model.restarts_["at_bound"].iloc[0]
+
+
+def test_ordinary_rows_are_at_no_bound(model):
+    assert model.at_bound_ == {}
+    assert model.restarts_["at_bound"].iloc[0] == ""
+
+
+def test_a_steep_bound_is_a_warning():
+    """A period beyond the longest that is searched: half a wave over the rows."""
+    x = np.linspace(-1.0, 1.0, 60)
+    y = x + 0.01 * np.random.default_rng(0).normal(size=60)
+    with pytest.warns(ConvergenceWarning, match=r"upper bound.*still rises.*\. Check"):
+        model = BayesianSVR("periodic").fit(x[:, None], y)
+    assert "upper" in model.at_bound_.values()
 
 
 # ---- errors -------------------------------------------------------------------------------------

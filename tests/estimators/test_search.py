@@ -1,14 +1,19 @@
 """The search for the hyperparameters: its starts, its order, and what interrupts it."""
 
+from dataclasses import replace
+
 import joblib
 import numpy as np
 import pytest
 
 from pymc_bsvm.estimators import BayesianSVR, kernels
-from pymc_bsvm.estimators import search as module
+from pymc_bsvm.estimators import climb as module
+from pymc_bsvm.estimators import search as searches
+from pymc_bsvm.estimators.climb import rises
 from pymc_bsvm.estimators.likelihood import silf_likelihood, trigonometric_likelihood
 from pymc_bsvm.estimators.machine import Blueprint, MachineEvidence
 from pymc_bsvm.estimators.search import search
+from pymc_bsvm.losses import SILF
 from pymc_bsvm.search import Ending
 from pymc_bsvm.search import starts as driver
 from tests.estimators import cases
@@ -136,8 +141,8 @@ def test_all_rows_decide_in_the_end():
 
 @pytest.mark.parametrize("restarts", [1, 2, 3])
 def test_only_so_many_searches_go_on_to_all_rows(restarts, monkeypatch):
-    monkeypatch.setattr(module, "_HALF_WAY", 30)
-    monkeypatch.setattr(module, "_LEAST", 20)
+    monkeypatch.setattr(searches, "_HALF_WAY", 30)
+    monkeypatch.setattr(searches, "_LEAST", 20)
     sizes, ascend = [], driver.ascend
 
     def climb(objective, *args, **kwargs):
@@ -171,6 +176,80 @@ def test_progress_is_reported():
 def test_the_number_of_iterations_is_bounded():
     best = run(objective_of(), 1, maxiter=1)[0]
     assert best.ending is Ending.MAX_ITER
+
+
+# ---- bounds -------------------------------------------------------------------------------------
+
+
+def with_noise(sigma, n=60):
+    """Return the objective of a smooth function with Gaussian noise."""
+    rng = np.random.default_rng(0)
+    x = np.sort(rng.uniform(-2.0, 2.0, (n, 1)), axis=0)
+    y = np.sin(2.0 * x[:, 0]) + sigma * rng.normal(size=n)
+    blueprint = Blueprint(kernels.RBF(), silf_likelihood(0.3), 100.0, 1)
+    return MachineEvidence(blueprint, x, y, None)
+
+
+def test_bounds_follow_narrow_noise():
+    """The search goes on in wider bounds, and its account is that of all it did."""
+    objective, seen = with_noise(1e-4), []
+    runs = run(objective, report=lambda *news: seen.append(news))
+    C, epsilon = np.exp(runs[0].end[:2])
+    assert 1000.0 < C < 1e5
+    assert 1e-5 < epsilon < np.exp(-5.0)
+    assert 0.5e-4 < np.sqrt(SILF(C, epsilon, 0.3).variance()) < 2e-4
+    assert not runs[0].held.any()
+    assert sorted(r.label for r in runs) == ["grid 1", "grid 2"]
+    assert sum(r.evaluations for r in runs) == len([1 for done, _ in seen if not done])
+    low, high = np.exp(np.array(objective.blueprint.bounds)).T
+    for r in runs:
+        assert (low <= np.exp(r.start) * (1.0 + 1e-9)).all()
+        assert (np.exp(r.start) <= high * (1.0 + 1e-9)).all()
+
+
+def test_bounds_are_widened_no_further_than_they_may():
+    objective = with_noise(0.0)
+    best = run(objective)[0]
+    low, high = np.array(objective.blueprint.reach).T
+    assert (low <= best.end).all()
+    assert (best.end <= high).all()
+    assert best.held[0] == 1.0
+    assert best.end[0] == pytest.approx(high[0])
+    assert rises(best)[0]
+
+
+def test_ordinary_noise_needs_no_wider_bounds(monkeypatch):
+    calls, multistart = [], module.multistart
+
+    def counted(*args, **kwargs):
+        calls.append(kwargs["bounds"])
+        return multistart(*args, **kwargs)
+
+    monkeypatch.setattr(module, "multistart", counted)
+    objective = with_noise(0.1)
+    run(objective)
+    assert len(calls) == 1
+    np.testing.assert_array_equal(calls[0], objective.blueprint.bounds)
+
+
+def test_the_evidence_rises_where_the_slope_points_out_of_the_box():
+    some = run(with_noise(0.1), maxiter=1)[0]
+    held, slope = np.array([1.0, 1.0, -1.0, -1.0]), np.array([2.0, -2.0, -2.0, -0.5])
+    made = replace(some, held=held, slope=slope)
+    np.testing.assert_array_equal(rises(made), [True, False, True, False])
+    assert not rises(replace(made, held=np.zeros(4))).any()
+
+
+def test_an_interruption_ends_the_widening():
+    best = run(with_noise(1e-4), maxiter=1)[0]
+    assert best.ending is Ending.MAX_ITER
+    first = run(with_noise(1e-4))
+    objective = with_noise(1e-4)
+    late = Interrupted(objective.blueprint, objective.X, objective.y, None)
+    late.after = sum(r.evaluations for r in first) - 3
+    runs = run(late)
+    assert Ending.INTERRUPTED in {r.ending for r in runs}
+    assert np.isfinite(runs[0].objective)
 
 
 # ---- interruptions ------------------------------------------------------------------------------

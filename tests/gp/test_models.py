@@ -285,7 +285,10 @@ def test_find_map(data):
     with model:
         result = pm.find_MAP(
             start={"C": 5.0},
-            progressbar=False, return_inferencedata=True, jitter=False, compile_kwargs=QUICK
+            progressbar=False,
+            return_inferencedata=True,
+            jitter=False,
+            compile_kwargs=QUICK,
         )
     found = {name: x.values[0, 0] for name, x in result["posterior"].items()}
     found |= {f"{name}_log__": np.log(x) for name, x in found.items()}

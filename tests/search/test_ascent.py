@@ -157,6 +157,12 @@ def test_an_optimum_on_a_bound():
     np.testing.assert_allclose(run.end, [0.5, -2.0], atol=1e-5)
     assert run.gradient <= 1e-5
     assert all(-3.0 <= x[0] <= 0.5 for _, x in f.seen)
+    np.testing.assert_array_equal(run.held, [1.0, 0.0])
+    np.testing.assert_allclose(run.slope, slope_of_bowl(run.end))
+    assert run.slope[0] > 0.1
+    below = ascend(f, np.array([2.0, 0.0]), bounds=[(1.5, 3.0), (-1.0, 5.0)])
+    np.testing.assert_array_equal(below.held, [-1.0, -1.0])
+    assert not ascend(f, np.array([2.0, 0.0])).held.any()
 
 
 def test_the_earlier_import_path():
