@@ -15,13 +15,14 @@ from pymc_bsvm.search import Ascents, Restart, Start, multistart
 __all__ = ["climb", "rises"]
 
 _RISES = 1.0  # nats for each factor of e: the least slope at a bound that counts
+_ROWS = 10  # for each hyperparameter: the least that move bounds of the noise
 _STEP = float(np.log(30.0))  # by which a bound moves out
 
 
 def climb(
     objective: MachineEvidence, starts: Sequence[Start], *, give_way: bool = True, **options: Any
 ) -> Ascents:
-    """Climb from each start; those that end at a bound where the evidence rises go on beyond it.
+    """Climb from each start; where the best ends at a bound and the evidence rises, go on beyond.
 
     Parameters
     ----------
@@ -34,18 +35,19 @@ def climb(
     **options
         For `multistart`.
     """
-    bounds, reach = np.array(objective.blueprint.bounds), np.array(objective.blueprint.reach)
+    bounds = np.array(objective.blueprint.bounds)
     begun = np.array([start.x for start in starts])
     bounds[:, 0] = np.minimum(bounds[:, 0], begun.min(axis=0))
     bounds[:, 1] = np.maximum(bounds[:, 1], begun.max(axis=0))
     found = multistart(objective, starts, bounds=bounds, **options)
-    while give_way and not found.interrupted:
-        wider = _wider(found.runs, bounds, reach)
+    pressing = give_way and bool(rises(found.best).any())
+    while pressing and not found.interrupted:
+        wider = _wider(objective, found.runs, bounds)
         if (wider == bounds).all():
             break
         bounds = wider
         again = [Start(run.label, run.end) for run in found.runs if rises(run).any()]
-        found = _joined(found.runs, multistart(objective, again, bounds=bounds, **options))
+        found = _joined(found, multistart(objective, again, bounds=bounds, **options))
     return found
 
 
@@ -59,29 +61,34 @@ def rises(run: Restart) -> Array:
     return np.asarray(run.held * run.slope > _RISES)
 
 
-def _wider(runs: Sequence[Restart], bounds: Array, reach: Array) -> Array:
-    """Return bounds moved out where a climb presses against them."""
-    wider = bounds.copy()
-    for run in runs:
-        pressed = np.where(rises(run), run.held, 0.0)
-        wider[pressed < 0.0, 0] = bounds[pressed < 0.0, 0] - _STEP
-        wider[pressed > 0.0, 1] = bounds[pressed > 0.0, 1] + _STEP
+def _wider(objective: MachineEvidence, runs: Sequence[Restart], bounds: Array) -> Array:
+    """Return bounds moved out where climbs press against them, as far as they may reach.
+
+    Few rows do not tell narrow noise from none: a function with as many parameters as rows fits
+    them all, and Laplace's method does not see the width of those inside the tube.
+    """
+    weight = objective.sample_weight
+    rows = objective.y.size if weight is None else weight.sum()
+    if rows < _ROWS * len(bounds):
+        return bounds
+    reach = np.array(objective.blueprint.reach)
+    pressed = np.array([np.where(rises(run), run.held, 0.0) for run in runs])
+    out = np.stack([pressed.min(axis=0, initial=0.0), pressed.max(axis=0, initial=0.0)], axis=1)
+    wider = bounds + _STEP * out
     low, high = np.minimum(bounds[:, 0], reach[:, 0]), np.maximum(bounds[:, 1], reach[:, 1])
     return np.clip(wider, low[:, None], high[:, None])
 
 
-def _joined(runs: Sequence[Restart], more: Ascents) -> Ascents:
-    """Return all climbs, those that went on from their starts to their last ends."""
-    after = {run.label: run for run in more.runs}
-    joined = []
-    for run in runs:
-        last = after.get(run.label, run)
-        if last is not run:
-            last = replace(
-                last,
-                start=run.start,
-                evaluations=run.evaluations + last.evaluations,
-                seconds=run.seconds + last.seconds,
-            )
-        joined.append(last)
-    return Ascents(sorted(joined, key=lambda run: -run.objective), more.interrupted)
+def _joined(found: Ascents, more: Ascents) -> Ascents:
+    """Return all climbs, with the account of those that went on from start to last end."""
+    last = {run.label: run for run in more.runs}
+    runs = [_whole(run, last.get(run.label)) for run in found.runs]
+    return Ascents(sorted(runs, key=lambda run: -run.objective), more.interrupted)
+
+
+def _whole(first: Restart, last: Restart | None) -> Restart:
+    """Return a climb together with how it went on, if it did."""
+    if last is None:
+        return first
+    evaluations, seconds = first.evaluations + last.evaluations, first.seconds + last.seconds
+    return replace(last, start=first.start, evaluations=evaluations, seconds=seconds)

@@ -148,7 +148,7 @@ class BayesianSVRCommittee(RegressionPredictions, BayesianMachine):
         rows, weight, kept = self._prepare(inputs, sample_weight)
         t = np.asarray(targets, dtype=float)[kept]
         rng = self._generator()
-        self._target = Scale.of(t[:, None], weight) if self.standardize else Scale.none(1)
+        self._target = Scale.of_targets(t[:, None], weight) if self.standardize else Scale.none(1)
         unit = float(self._target.spread[0])
         z = self._target(t[:, None])[:, 0]
         places = self._deal(rows, rng)

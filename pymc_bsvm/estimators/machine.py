@@ -14,13 +14,15 @@ from pymc_bsvm._typing import Array
 from pymc_bsvm.estimators.kernels import Kernel
 from pymc_bsvm.estimators.likelihood import Likelihood
 from pymc_bsvm.evidence.approximation import Approximation, Evidence
+from pymc_bsvm.evidence.flat_posterior import flat, with_width
 from pymc_bsvm.evidence.laplace import Laplace
+from pymc_bsvm.evidence.posterior import Posterior
 from pymc_bsvm.evidence.sparse_posterior import SparsePosterior
 from pymc_bsvm.losses import Loss
 from pymc_bsvm.search import Hyperparameter
 from pymc_bsvm.solvers import DualSolveError
 
-__all__ = ["LAPLACE", "Blueprint", "Machine", "MachineEvidence"]
+__all__ = ["LAPLACE", "Blueprint", "Machine", "MachineEvidence", "posterior_of"]
 
 # A dual whose gap is g nats has latent values within sqrt(2 g) posterior standard deviations of the
 # exact ones. Where there is next to no noise, rounding keeps the gap above what a model asks for.
@@ -165,6 +167,14 @@ class MachineEvidence:
         return self.log_evidence, slope
 
 
+def posterior_of(evidence: Evidence) -> Posterior:
+    """Return the posterior; where no row bends at the mode, with the width of `with_width`."""
+    posterior = evidence.posterior
+    if not flat(posterior):
+        return posterior
+    return with_width(posterior, evidence.problem.sample_weight)
+
+
 @dataclass(frozen=True)
 class Machine:
     """A model with its hyperparameters, its support vectors and what predictions need."""
@@ -191,7 +201,7 @@ class Machine:
     def at(cls, objective: MachineEvidence, values: Array) -> Machine:
         """Return the machine at values of the hyperparameters."""
         evidence = objective.evidence(values)
-        posterior, solution = evidence.posterior, evidence.solution
+        posterior, solution = posterior_of(evidence), evidence.solution
         support = np.flatnonzero(solution.support)
         return cls(
             blueprint=objective.blueprint,

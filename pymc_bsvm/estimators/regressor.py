@@ -23,6 +23,7 @@ from pymc_bsvm.estimators.likelihood import (
     regression_likelihood,
     silf_likelihood,
 )
+from pymc_bsvm.estimators.machine import posterior_of
 from pymc_bsvm.estimators.mixture import RegressionMixture
 from pymc_bsvm.estimators.predictions import RegressionPredictions
 from pymc_bsvm.estimators.scale import Scale
@@ -234,7 +235,7 @@ class BayesianSVR(RegressionPredictions, BayesianMachine):
         inputs, targets = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
         rows, weight, kept = self._prepare(inputs, sample_weight)
         t = np.asarray(targets, dtype=float)[kept]
-        self._target = Scale.of(t[:, None], weight) if self.standardize else Scale.none(1)
+        self._target = Scale.of_targets(t[:, None], weight) if self.standardize else Scale.none(1)
         unit = float(self._target.spread[0])
         z = self._target(t[:, None])[:, 0]
         rng = self._generator()
@@ -341,8 +342,9 @@ class BayesianSVR(RegressionPredictions, BayesianMachine):
     def _noise_of(self, evidences: Sequence[Evidence]) -> Noise:
         """Return the noise of predictions, in the units of the machine."""
         problem = evidences[0].problem
-        cavities = [evidence.cavity for evidence in evidences]
-        others = LeaveOneOut(problem.y, cavities, problem.sample_weight)
+        weight = problem.sample_weight
+        cavities = [posterior_of(evidence).cavity_beside(weight) for evidence in evidences]
+        others = LeaveOneOut(problem.y, cavities, weight)
         return fit_noise(others, noise_in(1.0, problem.loss), self.noise)
 
     def _means(self, rows: Array) -> Array:

@@ -10,6 +10,9 @@ from pymc_bsvm._typing import Array
 
 __all__ = ["Scale"]
 
+_NEGLIGIBLE = 10.0 * float(np.finfo(float).eps)  # relative; spread that is rounding
+_HALF = 2.0**-26
+
 
 @dataclass(frozen=True)
 class Scale:
@@ -28,8 +31,22 @@ class Scale:
         """Return the map to mean zero and variance one; constant columns are only centred."""
         centre = np.average(x, axis=0, weights=sample_weight)
         spread = np.sqrt(np.average((x - centre) ** 2, axis=0, weights=sample_weight))
-        negligible = spread <= 10.0 * np.finfo(float).eps * np.abs(centre)
+        negligible = spread <= _NEGLIGIBLE * np.abs(centre)
         return cls(centre, np.where(negligible | (spread == 0.0), 1.0, spread))
+
+    @classmethod
+    def of_targets(cls, y: Array, sample_weight: Array | None) -> Scale:
+        """Return the map of targets, of shape (n, 1), to mean zero and variance one.
+
+        Targets that do not vary have no spread. One target alone has its own size for it; of
+        several that are equal half of the digits, ``2^-26`` of their size, as there is no reason to
+        doubt the first half. The size of zero is one.
+        """
+        usual = cls.of(y, sample_weight)
+        if np.ptp(y) > _NEGLIGIBLE * np.abs(usual.centre[0]):
+            return usual
+        size = abs(float(usual.centre[0])) or 1.0
+        return cls(usual.centre, np.array([size if y.size == 1 else _HALF * size]))
 
     def __call__(self, x: Array) -> Array:
         """Map into the estimator's units."""

@@ -158,10 +158,7 @@ class Evidence(ABC):
     @cached_property
     def cavity(self) -> Cavity:
         """The latent values without their own observation; one of them, where a row counts more."""
-        weight = self.problem.sample_weight
-        if weight is None:
-            return self.posterior.cavity
-        return self.posterior.cavity_without(1.0 / np.maximum(weight, 1.0))
+        return self.posterior.cavity_beside(self.problem.sample_weight)
 
     @cached_property
     def log_predictive(self) -> Array:

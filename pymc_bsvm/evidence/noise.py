@@ -26,6 +26,7 @@ __all__ = ["LeaveOneOut", "Noise", "NoiseKind", "check_kind", "fit_noise"]
 type NoiseKind = Literal["auto", "loss", "student"]
 
 _REACH = 1000.0  # how far a parameter goes from its start, as a factor
+_FEWEST = 10  # rows that tell of the shape of their noise
 _NU_START, _NU_LOW, _NU_HIGH = 4.0, 2.5, 300.0
 
 
@@ -72,7 +73,8 @@ def fit_noise(others: LeaveOneOut, loss: RegressionLoss, kind: NoiseKind) -> Noi
         The noise of the model. Its parameters on the positive half line are fitted; others, such as
         ``beta``, are kept.
     kind : {"auto", "loss", "student"}
-        The family of the loss, Student's t, or the one with the higher score.
+        The family of the loss, Student's t, or the one with the higher score. Fewer than ten rows
+        leave "auto" with the noise of the model.
 
     Returns
     -------
@@ -80,6 +82,8 @@ def fit_noise(others: LeaveOneOut, loss: RegressionLoss, kind: NoiseKind) -> Noi
         The best of the family; at worst the noise that was given.
     """
     check_kind(kind)
+    if kind == "auto" and others.y.size < _FEWEST:
+        return loss
     found: list[Noise] = []
     if kind != "student":
         found.append(_of_family(others, loss))

@@ -78,16 +78,17 @@ class Posterior:
         Removing a row's Gaussian from the posterior leaves the precision ``1 / q - S`` with the
         posterior variance q, and the mean ``f - v a`` with the variance v that is left.
         """
-        return self.cavity_without(1.0)
+        return self.cavity_beside(None)
 
-    def cavity_without(self, share: Array | float) -> Cavity:
-        """Return the latent values without a share of their own observation.
+    def cavity_beside(self, sample_weight: Array | None) -> Cavity:
+        """Return the latent values without one of the observations of their row.
 
         Parameters
         ----------
-        share : ndarray of shape (n,) or float
-            Part of a row's Gaussian that is removed, such as 1/2 for one of two equal rows.
+        sample_weight : ndarray of shape (n,), optional
+            Number of times that each row counts: of two equal observations one stays.
         """
+        share = 1.0 if sample_weight is None else 1.0 / np.maximum(sample_weight, 1.0)
         kept = np.ones(self.y.shape)
         kept[self.factor.index] = self.conditioned.inverse_diagonal
         variance = self.variance / (1.0 - share + share * kept)

@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
-from sklearn.base import is_classifier
 
 import pymc_bsvm as bsvm
 from pymc_bsvm import losses
@@ -19,14 +18,6 @@ from tests.oracle import evidence as oracle
 
 # A search may end on a ripple of the evidence. What most tests assert holds at any end.
 ANY_END = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
-
-
-def beyond_rounding(estimator: Any) -> dict[str, str]:
-    """Return the checks of scikit-learn that ask for more digits than there are."""
-    if is_classifier(estimator) or estimator.kernel == "linear":
-        return {}
-    why = "Of targets without noise, rounding leaves six digits of what the check compares."
-    return {"check_sample_weight_equivalence_on_dense_data": why}
 
 
 # ---- data ---------------------------------------------------------------------------------------

@@ -15,7 +15,6 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 import pymc_bsvm as bsvm
 from pymc_bsvm.estimators import BayesianSVR, BayesianSVRCommittee
 from pymc_bsvm.search import ascent
-from tests.estimators import cases
 
 QUICK = {"expert_size": 100, "random_state": 0}
 
@@ -39,7 +38,7 @@ def committee(train):
     return BayesianSVRCommittee(**QUICK).fit(X, y)
 
 
-@parametrize_with_checks([BayesianSVRCommittee()], expected_failed_checks=cases.beyond_rounding)
+@parametrize_with_checks([BayesianSVRCommittee()])
 def test_scikit_learn(estimator, check):
     check(estimator)
 

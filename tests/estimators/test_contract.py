@@ -32,8 +32,7 @@ BOTH = pytest.mark.parametrize("kind", [BayesianSVR, BayesianSVC])
         BayesianSVR(kernel="linear"),
         BayesianSVC(),
         BayesianSVC(kernel="linear", class_weight="balanced"),
-    ],
-    expected_failed_checks=cases.beyond_rounding,
+    ]
 )
 def test_checks_of_scikit_learn(estimator, check):
     check(estimator)
@@ -46,8 +45,7 @@ def test_checks_of_scikit_learn(estimator, check):
         BayesianSVR(kernel="matern52", standardize=False, beta=1.0),
         BayesianSVR(kernel=kernels.RBF() + kernels.Linear(), restarts=2),
         BayesianSVC(ard=True),
-    ],
-    expected_failed_checks=cases.beyond_rounding,
+    ]
 )
 def test_checks_of_scikit_learn_with_other_settings(estimator, check):
     check(estimator)

@@ -156,7 +156,7 @@ def test_no_offset(task):
 
 
 def test_no_support_vectors():
-    """All rows in the flat zone: the prior is what is predicted, and no warning is given."""
+    """All rows in the flat zone: the mean is the prior's, but the rows still bound the width."""
     objective, values, _, _ = objective_of("rbf", "regression")
     flat = MachineEvidence(objective.blueprint, objective.X, np.zeros(N), None)
     value, gradient = flat(np.log(values))
@@ -167,8 +167,13 @@ def test_no_support_vectors():
     new = rows()[2]
     mean, variance = machine.moments(new)
     np.testing.assert_array_equal(mean, 0.0)
-    np.testing.assert_allclose(variance, 1.3**2 + OFFSET)
-    np.testing.assert_allclose(machine.joint(new)[1], KERNELS["rbf"][2](new, new) + OFFSET)
+    assert machine.support.size == 0
+    assert (variance < 1.3**2 * (1.0 + 4.0 / N) + 0.5).all()  # next to nothing of the offset's
+    at_rows = machine.moments(objective.X)[1]
+    assert (at_rows < 2.0 / 4.0**2 + 0.15**2).all()  # the noise alone
+    np.testing.assert_allclose(np.diag(machine.joint(new)[1]), variance, rtol=1e-9)
+    far = machine.moments(new + 1e3)[1]
+    np.testing.assert_allclose(far, 1.3**2, rtol=0.5)
 
 
 def test_what_cannot_be_evaluated_is_minus_infinity():

@@ -472,6 +472,61 @@ def test_constant_targets(kernel, offset, data):
     assert model.support_vectors_.shape == (0, 2)
 
 
+@pytest.mark.parametrize("value", [7.0, -2e6, 3e-9])
+@pytest.mark.parametrize("kernel", ["rbf", "linear"])
+def test_error_bars_of_constant_targets(kernel, value, data):
+    """Half of the digits far from the rows, nearly all of them at the rows."""
+    model = BayesianSVR(kernel).fit(data.X, np.full(40, value))
+    mean, std = model.predict(data.X, return_std=True)
+    np.testing.assert_allclose(mean, value, rtol=1e-7)
+    assert (std < 1e-9 * abs(value)).all()
+    assert (std > 2.0 * np.finfo(float).eps * abs(value)).all()
+    far = model.predict(data.X[:1] + 1e3, return_std=True)[1]
+    assert far[0] < 1e-4 * abs(value)
+    assert np.isfinite(model.log_predictive_density(data.X[:2], [value, 2.0 * value])).all()
+    low, high = model.predict_interval(data.X)
+    assert (low < high).all()
+    assert model.sample_y(data.X, 3).std() < 1e-9 * abs(value)
+
+
+@pytest.mark.parametrize("pair", [(3.0, 5.0), (-1e4, 1e4), (1.0, 1.001)])
+def test_error_bars_of_two_rows(pair, data):
+    """Of the order of the targets' standard deviation, near the rows and far from them."""
+    model, sd = BayesianSVR().fit(data.X[:2], pair), np.std(pair)
+    for X in (data.X[:2], data.X[:1] + 1e3):
+        std = model.predict(X, return_std=True)[1]
+        assert (0.5 * sd < std).all()
+        assert (std < 3.0 * sd).all()
+
+
+@pytest.mark.parametrize("value", [0.0, 3.0, -50.0])
+def test_error_bars_of_one_row(value, data):
+    """The size of the only target is the only scale there is."""
+    model, size = BayesianSVR().fit(data.X[:1], [value]), abs(value) or 1.0
+    near = model.predict(data.X[:1], return_std=True)
+    far = model.predict(data.X[:1] + 100.0, return_std=True)
+    assert near[0] == pytest.approx(value, abs=1e-9 * size)
+    assert near[1] < 0.05 * size
+    assert 0.5 * size < far[1] < 3.0 * size
+
+
+def test_error_bars_of_targets_at_one_place(data):
+    """No input tells them apart, and no row bends: the spread of the targets, and no more."""
+    y = np.array([1.0, 2.0, 3.0, 4.0, 5.0])
+    model = BayesianSVR().fit(np.zeros((5, 1)), y)
+    mean, std = model.predict(np.zeros((1, 1)), return_std=True)
+    assert mean[0] == pytest.approx(3.0, abs=0.2)
+    assert y.std() < std[0] < 2.0 * y.std()
+
+
+def test_error_bars_where_all_rows_are_in_the_tube():
+    """Two values, none of them a support vector that bends, are told from what is between."""
+    X, y = np.linspace(-1.0, 1.0, 30)[:, None], np.repeat([1.0, 2.0], 15)
+    mean, std = BayesianSVR().fit(X, y).predict(X, return_std=True)
+    assert np.abs(mean - y).max() < 0.5
+    assert (std < 1.0).all()
+
+
 def test_repeated_rows(data):
     X, y = np.repeat(data.X[:12], 3, axis=0), np.repeat(data.y[:12], 3)
     y[::3] += 0.5
@@ -524,15 +579,6 @@ def test_next_to_no_noise_is_calibrated(n):
     assert model.gap_ < 1e-5 * n
 
 
-def test_weights_are_repeated_rows_without_noise_too():
-    """As scikit-learn's check has it, to the digits that rounding leaves."""
-    rng = np.random.default_rng(42)
-    X, y, counts = rng.random((15, 4)), rng.integers(0, 3, 15), rng.integers(0, 5, 15)
-    one = BayesianSVR(random_state=0).fit(X, y, sample_weight=counts)
-    many = BayesianSVR(random_state=0).fit(X.repeat(counts, axis=0), y.repeat(counts))
-    np.testing.assert_allclose(one.predict(X), many.predict(X), atol=1e-3)
-
-
 # ---- bounds -------------------------------------------------------------------------------------
 
 
@@ -547,7 +593,7 @@ def test_a_column_that_does_not_matter_is_no_cause_for_a_warning():
 
 
 def test_no_noise_at_all_is_at_the_bounds_of_the_noise():
-    x = np.linspace(-2.0, 2.0, 40)
+    x = np.linspace(-2.0, 2.0, 60)
     model = BayesianSVR(random_state=0).fit(x[:, None], np.sin(3.0 * x))
     assert model.at_bound_["C"] == "upper"
     assert np.sqrt(model.loss_.variance()) < 1e-5

@@ -43,6 +43,26 @@ def test_a_small_spread_on_a_large_centre_is_kept():
     assert Scale.of(x, None).spread == pytest.approx(x.std(axis=0), rel=1e-6)
 
 
+# ---- targets ------------------------------------------------------------------------------------
+
+
+def test_targets_that_vary_are_columns():
+    y = np.random.default_rng(0).normal(size=(9, 1))
+    assert Scale.of_targets(y, None) == Scale.of(y, None)
+
+
+@pytest.mark.parametrize(("value", "size"), [(7.0, 7.0), (-3e8, 3e8), (1e-20, 1e-20), (0.0, 1.0)])
+def test_the_spread_of_targets_that_do_not_vary(value, size):
+    """Half of the 52 bits of equal ones; all of one alone."""
+    for n in (2, 77):
+        scale = Scale.of_targets(np.full((n, 1), value), None)
+        assert scale.spread == pytest.approx([size * 2.0**-26], rel=1e-12)
+        np.testing.assert_allclose(scale(np.full((n, 1), value)), 0.0, atol=1e-6)
+    one = Scale.of_targets(np.array([[value]]), None)
+    assert one.spread == pytest.approx([size], rel=1e-12)
+    assert one.centre == pytest.approx([value])
+
+
 def test_none_changes_nothing():
     x = np.random.default_rng(3).normal(size=(4, 3))
     np.testing.assert_array_equal(Scale.none(3)(x), x)

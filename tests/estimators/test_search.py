@@ -240,6 +240,16 @@ def test_the_evidence_rises_where_the_slope_points_out_of_the_box():
     assert not rises(replace(made, held=np.zeros(4))).any()
 
 
+def test_few_rows_do_not_widen_bounds():
+    """Ten for each of the four hyperparameters; weights count."""
+    best = run(with_noise(0.0, n=39))[0]
+    assert best.held[0] == 1.0
+    assert np.exp(best.end[0]) == pytest.approx(1000.0)
+    few = with_noise(0.0, n=39)
+    weighted = MachineEvidence(few.blueprint, few.X, few.y, np.full(39, 2.0))
+    assert np.exp(run(weighted)[0].end[0]) > 2000.0
+
+
 def test_an_interruption_ends_the_widening():
     best = run(with_noise(1e-4), maxiter=1)[0]
     assert best.ending is Ending.MAX_ITER

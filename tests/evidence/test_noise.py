@@ -112,6 +112,18 @@ def test_exact_targets_give_narrow_noise():
     assert found.variance() < 1e-3
 
 
+def test_few_rows_keep_the_noise_of_the_model():
+    silf = losses.SILF(C=5.0, epsilon=0.2, beta=0.3)
+    data = others(heavy)
+    few = [
+        LeaveOneOut(data.y[:n], [Cavity(c.mean[:n], c.variance[:n]) for c in data.cavities])
+        for n in (9, 10)
+    ]
+    assert fit_noise(few[0], silf, "auto") is silf
+    assert fit_noise(few[1], silf, "auto") != silf
+    assert isinstance(fit_noise(few[0], silf, "student"), StudentNoise)
+
+
 def test_unknown_kinds_are_refused():
     with pytest.raises(ValueError, match=r"'auto', 'loss' or 'student', but it is 'cauchy'"):
         fit_noise(others(gaussian), losses.Gaussian(0.3), "cauchy")
