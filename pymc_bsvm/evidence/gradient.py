@@ -21,6 +21,7 @@ from pymc_bsvm._typing import Array, Parameter
 from pymc_bsvm.covariance.conditioned import Conditioned
 from pymc_bsvm.losses import jet_language as jets
 from pymc_bsvm.losses.base import Loss, formulas, smooth_curvature
+from pymc_bsvm.losses.tilted import normalizer_slopes
 from pymc_bsvm.solvers.determinant import log_det_gradient
 from pymc_bsvm.solvers.kernel import solve_free
 
@@ -86,7 +87,7 @@ def evidence_gradient(evidence: LaplaceEvidence) -> EvidenceGradient:
     of_det = 0.5 * V * (weights * slopes.curvature)[:, place]
     c = np.zeros(rows.size)
     c[place] = of_det[0]
-    by_row = -weight * _normalizer_slopes(loss, y.size)
+    by_row = -weight * normalizer_slopes(loss, y.size)
     by_row[:, rows] -= weights * slopes.value
     by_row[:, curved] -= of_det[1:]
     u = np.zeros(rows.size)
@@ -117,7 +118,7 @@ def _low_rank_gradient(evidence: LaplaceEvidence, curved: Conditioned) -> Eviden
     of_det = 0.5 * (weights * slopes.curvature)[:, index] * curved.variance[index]
     c = np.zeros(y.size)
     c[index] = of_det[0]
-    by_row = -weights * (_normalizer_slopes(loss, y.size) + slopes.value)
+    by_row = -weights * (normalizer_slopes(loss, y.size) + slopes.value)
     by_row[:, index] -= of_det[1:]
     u, products = np.zeros(y.size), [(0.5, a, a)]
     if c.any():
@@ -157,15 +158,6 @@ class _Slopes(NamedTuple):
         count = 1 + len(symbols)
         value, derivative, W = (_rows(x, count, y.size) for x in (value, derivative, W))
         return cls(value[1:], derivative[1:], W)
-
-
-def _normalizer_slopes(loss: Loss, n: int) -> Array:
-    """Return the derivatives of ``log Z_i`` with respect to the fields, of shape (k, n)."""
-    symbols = jets.variables(list(loss.fields.values()))
-    stated = formulas(type(loss), jets)
-    with np.errstate(all="ignore"):
-        log_z = stated.log_normalizer(*loss.complete(*symbols))  # type: ignore[misc]
-    return _rows(log_z, len(symbols), n)
 
 
 def _rows(x: Any, count: int, n: int) -> Array:

@@ -209,16 +209,41 @@ class Loss(Contract):
         ValueError
             If a variance is not positive, or the loss is not a negative log likelihood.
         """
+        argument, sign, variance, shape = self._blurring(y, mean, variance)
+        log_z, slope, bend = self.spread(shape).blurred(argument, variance)
+        return Tilted(*(x.reshape(shape) for x in (log_z, sign * slope, bend)))
+
+    @final
+    def tilted_slopes(self, y: ArrayLike, mean: ArrayLike, variance: ArrayLike) -> Array:
+        """Return the derivatives of `tilted`'s ``log_z`` with respect to the fields, row by row.
+
+        Parameters
+        ----------
+        y, mean, variance : array_like
+            As for `tilted`.
+
+        Returns
+        -------
+        ndarray
+            One after the other in the order of `domains`, each of the shape of ``log_z``.
+        """
+        argument, _, variance, shape = self._blurring(y, mean, variance)
+        slopes = self.spread(shape).blurred_slopes(argument, variance)
+        return slopes.reshape(len(self.fields), *shape)
+
+    def _blurring(
+        self, y: ArrayLike, mean: ArrayLike, variance: ArrayLike
+    ) -> tuple[Array, Array, Array, tuple[int, ...]]:
+        """Check arguments; return those of the loss, their slopes in f, variances and the shape."""
         self.check_targets(y)
         check_finite("mean", mean)
         positive.check("variance", variance)
         y, mean, variance = (np.asarray(x, dtype=float) for x in (y, mean, variance))
         shape = self.shape_with(y.shape, mean.shape, variance.shape)
         y, mean, variance = (np.broadcast_to(x, shape).ravel() for x in (y, mean, variance))
-        regression = self.task == "regression"
-        argument, sign = (y - mean, -1.0) if regression else (y * mean, y)
-        log_z, slope, bend = self.spread(shape).blurred(argument, variance)
-        return Tilted(*(x.reshape(shape) for x in (log_z, sign * slope, bend)))
+        if self.task == "regression":
+            return y - mean, np.full(y.shape, -1.0), variance, shape
+        return y * mean, y, variance, shape
 
     def _evaluate(self, name: str, y: ArrayLike, x: ArrayLike) -> Array:
         """Evaluate one formula on float64 arrays; an infinite result is an answer here."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 import numpy as np
 
 from pymc_bsvm._typing import Array, Parameter
+from pymc_bsvm.losses import numpy_language
 from pymc_bsvm.losses.formula import formulas
 from pymc_bsvm.losses.quadrature import log_integral
 
@@ -20,9 +21,11 @@ __all__ = ["Blurred", "of_argument"]
 _LOG_ROOT_2PI = 0.5 * math.log(2.0 * math.pi)
 
 
-def of_argument(loss_type: type[Loss]) -> tuple[Callable[..., Any], Callable[..., Any]]:
+def of_argument(
+    loss_type: type[Loss], xp: Any = numpy_language
+) -> tuple[Callable[..., Any], Callable[..., Any]]:
     """Return a loss and its slope as functions of the residual or margin and the parameters."""
-    stated = formulas(loss_type)
+    stated = formulas(loss_type, xp)
     if loss_type.task == "regression":
         return (
             lambda u, *p: stated.value(u, 0.0, *p),

@@ -12,7 +12,13 @@ from numpy.typing import ArrayLike
 from pymc_bsvm._typing import Array, Parameter
 from pymc_bsvm.losses.formula import Formulas, formulas
 from pymc_bsvm.losses.parametrized import Parametrized
-from pymc_bsvm.losses.tilted import Tilted, by_quadrature
+from pymc_bsvm.losses.tilted import (
+    Tilted,
+    TiltedRule,
+    adaptive_rule,
+    averaged,
+    averaged_slopes,
+)
 
 if TYPE_CHECKING:
     from pymc_bsvm.losses.base import Loss
@@ -64,7 +70,17 @@ class Contract(Parametrized, ABC):
 
         With its first derivative in ``centre`` and minus the second; all arrays have shape (n,).
         """
-        return by_quadrature(cast("Loss", self), centre, variance)
+        rule = self.tilted_rule(centre, variance)
+        return averaged(cast("Loss", self), centre, variance, rule)
+
+    def blurred_slopes(self, centre: Array, variance: Array) -> Array:
+        """Return the derivatives of that log with respect to the fields, of shape (k, n)."""
+        rule = self.tilted_rule(centre, variance)
+        return averaged_slopes(cast("Loss", self), centre, variance, rule)
+
+    def tilted_rule(self, centre: Array, variance: Array) -> TiltedRule:
+        """Return points and weights for integrals over the density of ``exp(-l(u))`` times it."""
+        return adaptive_rule(cast("Loss", self), centre, variance)
 
     # ---- for the smooth evidence of a loss whose curvature has steps ----------------------------
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
+
 from pymc_bsvm._typing import Array, Parameter
 from pymc_bsvm._validation import positive
 from pymc_bsvm.losses.base import Formulas
@@ -48,6 +50,11 @@ class Gaussian(NoiseLoss):
         total = variance + self.variance()
         log_z = GaussianConvolution(self).log_density(centre, variance)
         return Tilted(log_z, -centre / total, 1.0 / total)
+
+    def blurred_slopes(self, centre: Array, variance: Array) -> Array:
+        """Return the derivative with respect to ``sigma``."""
+        total = variance + self.variance()
+        return np.atleast_2d(self.sigma * ((centre / total) ** 2 - 1.0 / total))
 
     @staticmethod
     def formulas(xp: Any) -> Formulas:

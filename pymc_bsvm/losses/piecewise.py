@@ -9,7 +9,7 @@ from pymc_bsvm._typing import Array, Parameter
 from pymc_bsvm.losses.convolution import Convolution, PiecewiseConvolution
 from pymc_bsvm.losses.noise import NoiseLoss
 from pymc_bsvm.losses.piece import Piece
-from pymc_bsvm.losses.tilted import Tilted, by_pieces
+from pymc_bsvm.losses.tilted import TiltedRule, piecewise_rule
 
 __all__ = ["PiecewiseNoise"]
 
@@ -32,6 +32,7 @@ class PiecewiseNoise(NoiseLoss):
         """Return the distribution of the noise plus a Gaussian, with its density in closed form."""
         return PiecewiseConvolution(self, self.pieces(*self.parameters))
 
-    def blurred(self, centre: Array, variance: Array) -> Tilted:
-        """Return the averaged likelihood and its derivatives, piece by piece."""
-        return by_pieces(self, self.pieces(*self.parameters), (1.0, -1.0), centre, variance)
+    def tilted_rule(self, centre: Array, variance: Array) -> TiltedRule:
+        """Return a fixed number of points for each piece."""
+        pieces = self.pieces(*self.parameters)
+        return piecewise_rule(pieces, pieces, centre, variance)

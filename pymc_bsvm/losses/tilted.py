@@ -21,14 +21,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymc_bsvm._typing import Array
+from pymc_bsvm.losses import jet_language as jets
 from pymc_bsvm.losses.blurred import Blurred, of_argument
+from pymc_bsvm.losses.formula import formulas
 from pymc_bsvm.losses.piece import Piece
 from pymc_bsvm.losses.quadrature import rule
 
 if TYPE_CHECKING:
     from pymc_bsvm.losses.base import Loss
 
-__all__ = ["Tilted", "by_pieces", "by_quadrature"]
+__all__ = [
+    "Tilted",
+    "TiltedRule",
+    "adaptive_rule",
+    "averaged",
+    "averaged_slopes",
+    "by_quadrature",
+    "normalizer_slopes",
+    "piecewise_rule",
+]
 
 _LOG_ROOT_2PI = 0.5 * math.log(2.0 * math.pi)
 _NODES, _WEIGHTS = (0.5 * x for x in np.polynomial.legendre.leggauss(40))
@@ -47,8 +58,22 @@ class Tilted(NamedTuple):
     """Minus its second derivative, not negative; times the variance at most one."""
 
 
+class TiltedRule(NamedTuple):
+    """Points that resolve the tilted density of each row, both of shape (n, points)."""
+
+    points: Array
+    """Arguments of the loss."""
+    weights: Array
+    """They do not contain the density; points without a weight count for nothing."""
+
+
 def by_quadrature(loss: Loss, centre: Array, variance: Array) -> Tilted:
     """Return the average for any loss, by adaptive quadrature between its knots."""
+    return averaged(loss, centre, variance, adaptive_rule(loss, centre, variance))
+
+
+def adaptive_rule(loss: Loss, centre: Array, variance: Array) -> TiltedRule:
+    """Return points for any loss, by adaptive quadrature between its knots."""
     n = centre.size
     with np.errstate(all="ignore"):
         blurred = Blurred.of(loss, centre, variance)
@@ -60,34 +85,30 @@ def by_quadrature(loss: Loss, centre: Array, variance: Array) -> Tilted:
         row = rows[owner]
         origin, unit = blurred.parameters[:2]
         points = _side_by_side(origin[row] + unit[row] * x, row, n)
-        return _average(loss, centre, variance, points, _side_by_side(unit[row] * weights, row, n))
+        return TiltedRule(points, _side_by_side(unit[row] * weights, row, n))
 
 
-def by_pieces(
-    loss: Loss, pieces: Sequence[Piece], signs: Sequence[float], centre: Array, variance: Array
-) -> Tilted:
-    """Return the average for a loss of parabolas and lines, times slow factors, by a fixed rule.
+def piecewise_rule(
+    pieces: Sequence[Piece], mirrored: Sequence[Piece], centre: Array, variance: Array
+) -> TiltedRule:
+    """Return points for a loss of parabolas and lines, plus slow terms: a fixed number of them.
 
     Parameters
     ----------
-    loss : Loss
-        The loss.
-    pieces : sequence of Piece
-        The parabolas, of arguments with the first sign.
-    signs : sequence of {1, -1}
-        ``(1, -1)`` where the pieces of negative arguments mirror those of positive ones.
+    pieces, mirrored : sequence of Piece
+        The parabolas, of the argument and of minus the argument.
     centre, variance : ndarray of shape (n,)
         Means and variances of the argument.
     """
+    signed = [(piece, 1.0) for piece in pieces] + [(piece, -1.0) for piece in mirrored]
     points, weights = [], []
     with np.errstate(all="ignore"):
-        for piece in pieces:
-            for sign in signs:
-                start, stop = _reach(piece, sign * centre, variance)
-                width = (stop - start)[:, None]
-                points.append(sign * (start[:, None] + width * _NODES))
-                weights.append(width * _WEIGHTS)
-        return _average(loss, centre, variance, np.hstack(points), np.hstack(weights))
+        for piece, sign in signed:
+            start, stop = _reach(piece, sign * centre, variance)
+            width = (stop - start)[:, None]
+            points.append(sign * (start[:, None] + width * _NODES))
+            weights.append(width * _WEIGHTS)
+    return TiltedRule(np.hstack(points), np.hstack(weights))
 
 
 def _side_by_side(values: Array, row: NDArray[np.intp], n: int) -> Array:
@@ -111,26 +132,67 @@ def _reach(piece: Piece, centre: Array, variance: Array) -> tuple[Array, Array]:
     return np.maximum(piece.left, lowest - width), np.minimum(piece.right, lowest + width)
 
 
-def _average(loss: Loss, centre: Array, variance: Array, u: Array, weights: Array) -> Tilted:
-    """Return the average from points that resolve the tilted density of each row, (n, points)."""
-    value, slope = of_argument(type(loss))
-    parameters = [np.asarray(p)[..., None] for p in loss.parameters]
-    v = variance[:, None]
-    off = u - centre[:, None]
-    energy = value(u, *parameters) + 0.5 * off * (off / v)
-    energy = np.where(weights > 0.0, energy, np.inf)
-    least = energy.min(axis=1, keepdims=True)
-    density = weights * np.exp(least - energy)
-    mass = density.sum(axis=1, keepdims=True)
-    density /= mass
-    pull = (density * off).sum(axis=1, keepdims=True)
-    from_mean = off - pull
-    spread = (density * from_mean * from_mean).sum(axis=1)
-    slopes = np.where(density > 0.0, slope(u, *parameters), 0.0)
-    rise = np.where(density > 0.0, slopes - slope(centre[:, None] + pull, *parameters), 0.0)
-    narrow = 2.0 * spread < variance
-    alpha = np.where(narrow, pull[:, 0] / variance, -(density * slopes).sum(axis=1))
-    bend = (density * rise * from_mean).sum(axis=1) / variance
-    nu = np.where(narrow, (1.0 - spread / variance) / variance, bend)
-    log_z = np.log(mass[:, 0]) - least[:, 0] - 0.5 * np.log(variance) - _LOG_ROOT_2PI
-    return Tilted(log_z - loss.log_normalizer(), alpha, nu)
+def averaged(loss: Loss, centre: Array, variance: Array, rule: TiltedRule) -> Tilted:
+    """Return the average from points that resolve the tilted density."""
+    with np.errstate(all="ignore"):
+        density, log_mass = _density(loss, centre, variance, rule)
+        _, slope = of_argument(type(loss))
+        parameters = _columns(loss)
+        off = rule.points - centre[:, None]
+        pull = (density * off).sum(axis=1, keepdims=True)
+        from_mean = off - pull
+        spread = (density * from_mean * from_mean).sum(axis=1)
+        slopes = np.where(density > 0.0, slope(rule.points, *parameters), 0.0)
+        rise = np.where(density > 0.0, slopes - slope(centre[:, None] + pull, *parameters), 0.0)
+        narrow = 2.0 * spread < variance
+        alpha = np.where(narrow, pull[:, 0] / variance, -(density * slopes).sum(axis=1))
+        bend = (density * rise * from_mean).sum(axis=1) / variance
+        nu = np.where(narrow, (1.0 - spread / variance) / variance, bend)
+        return Tilted(log_mass - loss.log_normalizer(), alpha, nu)
+
+
+def averaged_slopes(loss: Loss, centre: Array, variance: Array, rule: TiltedRule) -> Array:
+    """Return the derivatives of the log average with respect to the fields, of shape (k, n).
+
+    They are ``-E_t[dl / dtheta] - d log Z / dtheta``.
+    """
+    density, _ = _density(loss, centre, variance, rule)
+    slopes = np.zeros((len(loss.fields), centre.size))
+    columns = [np.asarray(field)[..., None] for field in loss.fields.values()]
+    with np.errstate(all="ignore"):
+        symbols = jets.variables(columns)
+        value = of_argument(type(loss), jets)[0](rule.points, *loss.complete(*symbols))
+        for row, slope in zip(slopes, jets.slopes(value, len(symbols)), strict=True):
+            row -= np.where(density > 0.0, density * slope, 0.0).sum(axis=1)
+    return slopes - normalizer_slopes(loss, centre.size)
+
+
+def normalizer_slopes(loss: Loss, n: int) -> Array:
+    """Return the derivatives of ``log Z_i`` with respect to the fields, of shape (k, n)."""
+    symbols = jets.variables(list(loss.fields.values()))
+    stated = formulas(type(loss), jets)
+    slopes = np.zeros((len(symbols), n))
+    with np.errstate(all="ignore"):
+        log_z = stated.log_normalizer(*loss.complete(*symbols))  # type: ignore[misc]
+        for row, slope in zip(slopes, jets.slopes(log_z, len(symbols)), strict=True):
+            row += slope
+    return slopes
+
+
+def _density(loss: Loss, centre: Array, variance: Array, rule: TiltedRule) -> tuple[Array, Array]:
+    """Return the tilted probability of each point, and the log of the integral."""
+    value, _ = of_argument(type(loss))
+    with np.errstate(all="ignore"):
+        off = rule.points - centre[:, None]
+        energy = value(rule.points, *_columns(loss)) + 0.5 * off * (off / variance[:, None])
+        energy = np.where(rule.weights > 0.0, energy, np.inf)
+        least = energy.min(axis=1, keepdims=True)
+        density = rule.weights * np.exp(least - energy)
+        mass = density.sum(axis=1, keepdims=True)
+        log_mass = np.log(mass[:, 0]) - least[:, 0] - 0.5 * np.log(variance) - _LOG_ROOT_2PI
+        return density / mass, log_mass
+
+
+def _columns(loss: Loss) -> list[Array]:
+    """Return the parameters of the formulas, for points in the columns."""
+    return [np.asarray(p)[..., None] for p in loss.parameters]

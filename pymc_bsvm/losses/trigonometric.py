@@ -13,7 +13,7 @@ from pymc_bsvm._validation import positive
 from pymc_bsvm.losses.base import ClassificationLoss, Formulas
 from pymc_bsvm.losses.piece import Piece
 from pymc_bsvm.losses.ramp import make_ramp
-from pymc_bsvm.losses.tilted import Tilted, by_pieces
+from pymc_bsvm.losses.tilted import TiltedRule, piecewise_rule
 
 __all__ = ["Trigonometric"]
 
@@ -69,10 +69,10 @@ class Trigonometric(ClassificationLoss):
         """The margin at which the likelihood becomes zero."""
         return -self.delta
 
-    def blurred(self, centre: Array, variance: Array) -> Tilted:
-        """Return the average of the link, a slow factor up to ``delta`` and one beyond."""
+    def tilted_rule(self, centre: Array, variance: Array) -> TiltedRule:
+        """Return points for a slow factor up to ``delta`` and one beyond."""
         pieces = (Piece.flat(-self.delta, self.delta), Piece.flat(self.delta, math.inf))
-        return by_pieces(self, pieces, (1.0,), centre, variance)
+        return piecewise_rule(pieces, (), centre, variance)
 
     @staticmethod
     def formulas(xp: Any) -> Formulas:

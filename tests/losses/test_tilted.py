@@ -132,6 +132,55 @@ def test_far_from_the_tube_nothing_is_rounded_away(average):
     assert exact.knots()[-1] == 0.4
 
 
+# ---- derivatives with respect to the parameters -------------------------------------------------
+
+
+def log_average(loss, fields, u, variance):
+    """Return the exact logarithm for parameters in multiple precision."""
+    exact = getattr(oracle, type(loss).__name__)(**fields)
+    log_z, _, _ = reference.tilted(exact, u, variance)
+    return log_z - mp.log(exact.normaliser()) if loss.task == "regression" else log_z
+
+
+@pytest.mark.parametrize(
+    ("loss", "name"), [(loss, name) for loss in LOSSES for name in loss.fields], ids=str
+)
+@pytest.mark.parametrize("variance", [1e-3, 40.0])
+def test_slopes_in_multiple_precision(loss, name, variance):
+    u = points(loss, variance)[1] * (0.9 if loss.task == "classification" else 1.0)
+    y, mean = (u, 0.0) if loss.task == "regression" else (1.0, u)
+    got = dict(zip(loss.fields, loss.tilted_slopes(y, mean, variance), strict=True))[name]
+    fields = {key: mp.mpf(value) for key, value in loss.fields.items()}
+    step = fields[name] * mp.mpf("1e-15")
+    up, down = (
+        log_average(loss, fields | {name: fields[name] + k * step}, u, variance) for k in (1, -1)
+    )
+    exact = (up - down) / (2 * step)
+    scale = abs(exact) + 1 / fields[name]  # what the averaged loss and the normaliser nearly share
+    assert abs(float(got) - exact) <= 1e-10 * scale
+
+
+def test_slopes_of_rows():
+    C, y = np.array([1.0, 5.0, 40.0]), np.array([[0.1, 0.4, -2.0], [0.0, 3.0, 1.0]])
+    got = losses.SILF(C, 0.1).tilted_slopes(y, 0.2, 0.3)
+    assert got.shape == (3, 2, 3)
+    for place in np.ndindex(2, 3):
+        one = losses.SILF(C[place[1]], 0.1).tilted_slopes(y[place], 0.2, 0.3)
+        np.testing.assert_allclose(got[(slice(None), *place)], one, rtol=1e-12)
+    assert losses.Logistic().tilted_slopes([1, -1], 0.0, 1.0).shape == (0, 2)
+
+
+def test_a_fixed_rule_agrees_with_the_adaptive_one(rng):
+    """The logistic term has poles at odd multiples of i pi, just off the ends of its pieces."""
+    logistic = losses.Logistic()
+    centre, variance = 50.0 * rng.normal(size=300), 10.0 ** rng.uniform(-6.0, 5.0, 300)
+    fixed, adaptive = logistic.blurred(centre, variance), by_quadrature(logistic, centre, variance)
+    np.testing.assert_allclose(fixed.log_z, adaptive.log_z, rtol=1e-12, atol=2e-12)
+    slack = 1e-10 * np.abs(adaptive.alpha) + 1e-13 / np.sqrt(variance)  # the tolerance of panels
+    assert np.all(np.abs(fixed.alpha - adaptive.alpha) <= slack)
+    np.testing.assert_allclose(variance * fixed.nu, variance * adaptive.nu, atol=1e-11)
+
+
 # ---- identities ---------------------------------------------------------------------------------
 
 
