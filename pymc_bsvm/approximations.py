@@ -10,15 +10,18 @@ from pymc_bsvm.evidence.approximation import (
     Problem,
     approximation_of,
 )
+from pymc_bsvm.evidence.ep import EP, EPEvidence
 from pymc_bsvm.evidence.gradient import EvidenceGradient
 from pymc_bsvm.evidence.laplace import Laplace, LaplaceEvidence
 from pymc_bsvm.evidence.posterior import Cavity, Posterior
 
 __all__ = [
     "CURVATURE",
+    "EP",
     "NORMALIZER",
     "Approximation",
     "Cavity",
+    "EPEvidence",
     "Evidence",
     "EvidenceCertificate",
     "EvidenceGradient",

@@ -44,14 +44,6 @@ class Conditioned(Factored):
         variance: Array = leverages(self.factor.parts, rows, 1.0 / spread)
         return variance + self.K.d / spread
 
-    def reduce(self, x: ArrayLike) -> Array:
-        """Return ``R x`` for x of shape (n,), or for several in the columns of (n, k)."""
-        x = np.asarray(x, dtype=float)
-        index, out = self.factor.index, np.zeros(x.shape)
-        root = self.factor.root_curvature.reshape((-1,) + (1,) * (x.ndim - 1))
-        out[index] = root * self.factor.solve(root * x[index])
-        return out
-
     def pull_back(
         self, products: Iterable[tuple[float, Array, Array]], share: float = 0.0
     ) -> tuple[Array, Array | float]:

@@ -27,14 +27,15 @@ class DenseConditioned(Factored):
     def variance(self) -> Array:
         """The diagonal of ``(K⁻¹ + W)⁻¹``, of shape (n,)."""
         index, root = self.factor.index, self.factor.root_curvature
-        prior = np.diag(self.K)
+        variance: Array = np.diag(self.K).copy()
         if index.size == 0:
-            return prior.copy()
-        scaled = root[:, None] * self.K[index]
+            return variance
+        known = root**2 * variance[index] > 1.0  # where the data say much
+        rest = np.setdiff1d(np.arange(variance.size), index[known])
+        scaled = root[:, None] * self.K[np.ix_(index, rest)]
         half = solve_triangular(self.factor.cholesky, scaled, lower=True, check_finite=False)
-        variance: Array = np.maximum(prior - np.einsum("ij,ij->j", half, half), 0.0)
-        # where the data say much, this form does not cancel
-        known = root**2 * prior[index] > 1.0
+        variance[rest] = np.maximum(variance[rest] - np.einsum("ij,ij->j", half, half), 0.0)
+        # there, this form does not cancel
         variance[index[known]] = ((1.0 - self.inverse_diagonal) / root**2)[known]
         return variance
 

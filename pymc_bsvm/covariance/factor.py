@@ -96,6 +96,14 @@ class Factored:
         """The diagonal of ``B⁻¹`` on the rows ``factor.index``."""
         return self.factor.inverse_diagonal()
 
+    def reduce(self, x: ArrayLike) -> Array:
+        """Return ``W½ B⁻¹ W½ x`` for x of shape (n,), or for several in the columns of (n, k)."""
+        x = np.asarray(x, dtype=float)
+        index, out = self.factor.index, np.zeros(x.shape)
+        root = self.factor.root_curvature.reshape((-1,) + (1,) * (x.ndim - 1))
+        out[index] = root * self.factor.solve(root * x[index])
+        return out
+
 
 def as_factor(free: NDArray[np.intp], root: Array, cholesky: Any) -> Factor | LowRankFactor:
     """Return what `Covariance.factorize` made for the curvature ``root**2`` of all rows."""

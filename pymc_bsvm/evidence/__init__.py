@@ -5,6 +5,7 @@ All in NumPy; `pymc_bsvm.graph` has the same as expressions of PyTensor.
 
 from pymc_bsvm._moved import moved
 from pymc_bsvm.evidence.approximation import Approximation, Evidence
+from pymc_bsvm.evidence.ep import EP, EPError, EPEvidence, EPWarning, ep_evidence
 from pymc_bsvm.evidence.laplace import Laplace, LaplaceEvidence, laplace_evidence
 from pymc_bsvm.evidence.noise import LeaveOneOut, fit_noise
 from pymc_bsvm.evidence.posterior import Cavity, LaplacePosterior, Posterior
@@ -17,9 +18,13 @@ from pymc_bsvm.evidence.prediction import (
 from pymc_bsvm.evidence.student import StudentNoise
 
 __all__ = [
+    "EP",
     "Approximation",
     "Cavity",
     "ClassPredictive",
+    "EPError",
+    "EPEvidence",
+    "EPWarning",
     "Evidence",
     "Laplace",
     "LaplaceEvidence",
@@ -28,6 +33,7 @@ __all__ = [
     "Posterior",
     "RegressionPredictive",
     "StudentNoise",
+    "ep_evidence",
     "fit_noise",
     "laplace_evidence",
     "log_predictive_density",

@@ -1,0 +1,58 @@
+"""Where the sites of expectation propagation begin."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal
+
+import numpy as np
+
+from pymc_bsvm._typing import Array
+from pymc_bsvm._validation import check_finite
+from pymc_bsvm.evidence.approximation import Problem
+from pymc_bsvm.evidence.sweep import Sites, weights
+from pymc_bsvm.losses import Loss
+
+__all__ = ["sites_from", "starting_sites"]
+
+_ROUGH = 1e-6  # the duality gap of the MAP estimate, relative to its objective
+
+
+def sites_from(problem: Problem, start: Array) -> Sites:
+    """Return the sites that `EPEvidence.start` stands for."""
+    n = problem.y.size
+    start = np.asarray(start, dtype=float)
+    if start.shape != (2 * n,):
+        raise ValueError(
+            f"start must have shape ({2 * n},) for {n} rows, but its shape is {start.shape}. "
+            "Pass the attribute start of an evidence of as many rows."
+        )
+    check_finite("start", start, "Leave it out to start from nothing.")
+    precision = np.maximum(start[:n], 0.0)
+    return Sites(precision, start[n:] - precision * problem.m)
+
+
+def starting_sites(problem: Problem, engine: Literal["numpy", "numba"]) -> Sites:
+    """Return the sites of Laplace's approximation, for a loss with kinks those of a smooth one."""
+    loss, y, m = _smooth(problem), problem.y, problem.m
+    if loss is None:
+        return Sites(np.zeros(y.size), np.zeros(y.size))
+    solution = replace(problem, loss=loss).solve(tol=_ROUGH, on_failure="ignore", engine=engine)
+    f, weight = solution.f, weights(problem)
+    W = loss.smooth_curvature(y, f) if loss.ramp_width > 0.0 else loss.curvature(y, f)
+    a = np.divide(solution.a, weight, out=np.zeros(y.size), where=weight > 0.0)
+    known = np.isfinite(W) & np.isfinite(f) & (weight > 0.0)
+    W, f, a = (np.where(known, x, 0.0) for x in (W, f, a))
+    return Sites(W, np.where(known, W * (f - m) + a, 0.0))
+
+
+def _smooth(problem: Problem) -> Loss | None:
+    """Return the loss or an envelope that bends over the width of the tilted densities."""
+    loss = problem.loss
+    if loss.differentiable:
+        return loss
+    slope = float(np.abs(loss.dual_domain(problem.y)).max())
+    if loss.envelope_type is None or not np.isfinite(slope):
+        return None
+    sd = float(np.sqrt(np.median(problem.K.diagonal())))
+    return loss.envelope(max(min(sd, 1.0 / slope), 1e-100) / slope)
