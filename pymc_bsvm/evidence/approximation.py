@@ -95,6 +95,11 @@ class Problem:
         K, y, m, w = as_problem(K, y, loss, m, sample_weight, check_input)
         return cls(K, y, loss, m, None if sample_weight is None else w)
 
+    @property
+    def weights(self) -> Array:
+        """How often each row counts, of shape (n,)."""
+        return np.ones(self.y.size) if self.sample_weight is None else self.sample_weight
+
     def solve(self, a0: Array | None = None, **settings: Any) -> DualSolution:
         """Return the MAP estimate; see `solve_dual` for the settings."""
         settings = {"m": self.m, "sample_weight": self.sample_weight} | settings

@@ -25,7 +25,7 @@ from pymc_bsvm.evidence.approximation import (
 from pymc_bsvm.evidence.gradient import EvidenceGradient, LowRankSlopes
 from pymc_bsvm.evidence.posterior import Posterior, times
 from pymc_bsvm.evidence.propagation import PropagationStatus, propagated
-from pymc_bsvm.evidence.site_start import sites_from
+from pymc_bsvm.evidence.sites import sites_from
 from pymc_bsvm.evidence.sweep import Sweep
 from pymc_bsvm.losses import Loss
 from pymc_bsvm.losses.parametrized import is_symbolic

@@ -29,6 +29,11 @@ class Mixing:
         self._points: deque[Array] = deque(maxlen=window + 1)
         self._steps: deque[Array] = deque(maxlen=window + 1)
 
+    @property
+    def size(self) -> int:
+        """How many iterates the last one was made of."""
+        return len(self._points)
+
     def forget(self) -> None:
         """Start anew."""
         self._points.clear()

@@ -9,8 +9,8 @@ import numpy as np
 
 from pymc_bsvm.evidence.approximation import Problem
 from pymc_bsvm.evidence.mixing import Mixing
-from pymc_bsvm.evidence.site_start import starting_sites
-from pymc_bsvm.evidence.sweep import Sites, Sweep
+from pymc_bsvm.evidence.sites import Sites, starting_sites
+from pymc_bsvm.evidence.sweep import Sweep
 
 __all__ = ["Propagated", "PropagationStatus", "propagate", "propagated"]
 
@@ -18,6 +18,7 @@ _WINDOW = 4  # earlier steps that are mixed with the last one
 _FAR, _NEAR = 1.0, 0.5  # errors above which steps are not mixed, and below which they may not grow
 _WORSE, _GROWTH = 2.0, 1.3  # what growth of the error halves the steps, and how they recover
 _LEAST_DAMPING, _LEAST_FAR = 1e-3, 0.1
+_SHORTEST_REST = 2  # steps that are not mixed after a mixture that was taken back
 
 
 @unique
@@ -82,42 +83,58 @@ def propagate(problem: Problem, sites: Sites, tol: float, max_iter: int) -> Prop
     sweep = _look(problem, sites)
     if sweep is None:
         return Propagated(None, 1, PropagationStatus.IMPROPER)
-    best, mixing, damping, n_iter = sweep, Mixing(_WINDOW), 1.0, 1
-    while best.error > tol and n_iter < max_iter and damping > _LEAST_DAMPING:
-        following = _look(problem, _next(sweep, mixing, damping))
-        n_iter += 1
-        if following is None or following.error > _WORSE * sweep.error:
-            mixing.forget()
-            damping *= 0.5
-            if following is None or sweep.error < _NEAR:
-                continue  # from the sweep before, less far
-            damping = max(damping, _LEAST_FAR)
-        else:
-            damping = min(1.0, _GROWTH * damping)
-        sweep = following
+    best, pace, n_iter = sweep, _Pace(), 1
+    while best.error > tol and n_iter < max_iter and pace.damping > _LEAST_DAMPING:
+        sweep = pace.after(sweep, _look(problem, pace.next(sweep)))
         best = min(best, sweep, key=lambda s: s.error)
+        n_iter += 1
     if best.error <= tol:
         return Propagated(best, n_iter, PropagationStatus.CONVERGED)
     ended = PropagationStatus.MAX_ITER if n_iter >= max_iter else PropagationStatus.STALLED
     return Propagated(best, n_iter, ended)
 
 
+class _Pace:
+    """How far the next step goes, and whether earlier ones are mixed into it."""
+
+    def __init__(self) -> None:
+        self.damping = 1.0
+        self._mixing = Mixing(_WINDOW)
+        self._rest, self._plain = _SHORTEST_REST, 0  # how long a rest is, what is left of it
+
+    def next(self, sweep: Sweep) -> Sites:
+        """Return the sites to look at after a sweep."""
+        if sweep.error > _FAR or self._plain > 0:
+            self._mixing.forget()
+        old, new = np.concatenate(sweep.sites), np.concatenate(sweep.matched)
+        mixed = self._mixing.next(old, new - old, sweep.in_units, self.damping)
+        precision, shift = np.split(mixed, 2)
+        plain = np.split(old + self.damping * (new - old), 2)
+        proper = precision >= 0.0
+        return Sites(np.where(proper, precision, plain[0]), np.where(proper, shift, plain[1]))
+
+    def after(self, sweep: Sweep, following: Sweep | None) -> Sweep:
+        """Return the sweep to go on from, and remember how the step went."""
+        mixed, self._plain = self._mixing.size > 1, max(self._plain - 1, 0)
+        if following is not None and following.error <= _WORSE * sweep.error:
+            self.damping = min(1.0, _GROWTH * self.damping)
+            return following
+        self._mixing.forget()
+        if mixed:  # the mixture is to blame, not the length
+            self._plain, self._rest = self._rest, 2 * self._rest
+        else:
+            self.damping *= 0.5
+        if following is None or sweep.error < _NEAR:
+            return sweep
+        self.damping = max(self.damping, _LEAST_FAR)
+        return following
+
+
 def _look(problem: Problem, sites: Sites) -> Sweep | None:
     """Return the sweep of these sites, None where they are no approximation."""
     try:
-        sweep = Sweep.of(problem, sites)
+        with np.errstate(all="ignore"):
+            sweep = Sweep.of(problem, sites)
+            return sweep if np.isfinite(sweep.error) else None
     except ValueError:
         return None
-    return sweep if np.isfinite(sweep.error) else None
-
-
-def _next(sweep: Sweep, mixing: Mixing, damping: float) -> Sites:
-    """Return the sites to look at after a sweep."""
-    old, new = np.concatenate(sweep.sites), np.concatenate(sweep.matched)
-    if sweep.error > _FAR:
-        mixing.forget()
-    mixed = mixing.next(old, new - old, sweep.in_units, damping)
-    precision, shift = np.split(mixed, 2)
-    plain = np.split(old + damping * (new - old), 2)
-    proper = precision >= 0.0
-    return Sites(np.where(proper, precision, plain[0]), np.where(proper, shift, plain[1]))

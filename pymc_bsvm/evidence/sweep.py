@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
 
 import numpy as np
 
@@ -26,22 +25,13 @@ from pymc_bsvm.covariance.dense_conditioned import DenseConditioned
 from pymc_bsvm.covariance.product import exact_product
 from pymc_bsvm.evidence.approximation import Problem
 from pymc_bsvm.evidence.posterior import Cavity, condition_on
+from pymc_bsvm.evidence.sites import Sites
 from pymc_bsvm.losses import Tilted
 
-__all__ = ["Sites", "Sweep"]
+__all__ = ["Sweep"]
 
-_LEAST_VARIANCE = 1e-20  # of a cavity, in units of the largest prior variance
+_LEAST_VARIANCE = 1e-16  # of a cavity, in units of the largest: narrower ones are lost in rounding
 _MOST_REFINEMENTS, _ROUNDING = 4, 1e-9  # of the dual, in units of one over a standard deviation
-_MOST_SHRINKAGE = 1e-14  # of a tilted variance in units of the cavity's
-
-
-class Sites(NamedTuple):
-    """One copy of the site of each row, each of shape (n,)."""
-
-    precision: Array
-    """tau, not negative."""
-    shift: Array
-    """b; the site is ``exp(b g - tau g² / 2)`` with ``g = f - m``."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +61,7 @@ class Sweep:
         ValueError
             If a cavity is not proper, or a number is not finite.
         """
-        weight = weights(problem)
+        weight = problem.weights
         conditioned = condition_on(problem.K, weight * sites.precision)
         a, g = _solve(problem.K, conditioned, weight * sites.precision, weight * sites.shift)
         q = conditioned.variance
@@ -91,7 +81,7 @@ class Sweep:
     @property
     def precision(self) -> Array:
         """Precisions of all copies, of shape (n,)."""
-        return weights(self.problem) * self.sites.precision
+        return self.problem.weights * self.sites.precision
 
     @property
     def variance(self) -> Array:
@@ -101,10 +91,10 @@ class Sweep:
     @cached_property
     def matched(self) -> Sites:
         """The sites that give each row the moments of its tilted density."""
-        v, (_, alpha, nu) = self.cavity.variance, self.tilted
-        precision = nu / np.maximum(1.0 - v * nu, _MOST_SHRINKAGE)
+        v, (_, alpha, nu, variance) = self.cavity.variance, self.tilted
+        precision = nu * (v / variance)
         shift = precision * (self.cavity.mean + v * alpha - self.problem.m) + alpha
-        counts = weights(self.problem) > 0.0
+        counts = self.problem.weights > 0.0
         return Sites(np.where(counts, precision, 0.0), np.where(counts, shift, 0.0))
 
     @cached_property
@@ -114,7 +104,7 @@ class Sweep:
         The largest over the rows of the change of precision in units of the marginal one, and of
         the change of the dual in units of one over the standard deviation.
         """
-        weight = weights(self.problem)
+        weight = self.problem.weights
         counts = weight > 0.0
         q = self.variance[counts]
         of_precision = (self.matched.precision - self.sites.precision)[counts] * q
@@ -138,7 +128,7 @@ class Sweep:
     @cached_property
     def terms(self) -> dict[str, float]:
         """The signed terms of the log evidence; none of them divides by a precision."""
-        weight, one = weights(self.problem), self.a
+        weight, one = self.problem.weights, self.a
         one = np.divide(one, weight, out=np.zeros(one.size), where=weight > 0.0)
         gain = 0.5 * self.cavity.variance * one * one
         return {
@@ -147,13 +137,6 @@ class Sweep:
             "overlap": -0.5 * float(weight @ self.log_shrinkage),
             "log_det": -0.5 * self.conditioned.log_det,
         }
-
-
-def weights(problem: Problem) -> Array:
-    """Return how often each row counts."""
-    if problem.sample_weight is None:
-        return np.ones(problem.y.size)
-    return problem.sample_weight
 
 
 def _solve(

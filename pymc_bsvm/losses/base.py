@@ -202,7 +202,8 @@ class Loss(Contract):
         Returns
         -------
         Tilted
-            ``log_z``, ``alpha = d log_z / d mean`` and ``nu = -d² log_z / d mean²``.
+            ``log_z``, ``alpha = d log_z / d mean``, ``nu = -d² log_z / d mean²``, and the variance
+            of the tilted density.
 
         Raises
         ------
@@ -210,8 +211,8 @@ class Loss(Contract):
             If a variance is not positive, or the loss is not a negative log likelihood.
         """
         argument, sign, variance, shape = self._blurring(y, mean, variance)
-        log_z, slope, bend = self.spread(shape).blurred(argument, variance)
-        return Tilted(*(x.reshape(shape) for x in (log_z, sign * slope, bend)))
+        log_z, slope, *moments = self.spread(shape).blurred(argument, variance)
+        return Tilted(*(x.reshape(shape) for x in (log_z, sign * slope, *moments)))
 
     @final
     def tilted_slopes(self, y: ArrayLike, mean: ArrayLike, variance: ArrayLike) -> Array:

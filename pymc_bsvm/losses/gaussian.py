@@ -47,9 +47,10 @@ class Gaussian(NoiseLoss):
 
     def blurred(self, centre: Array, variance: Array) -> Tilted:
         """Return the log density of a normal distribution, and its derivatives."""
-        total = variance + self.variance()
+        noise = self.variance()
+        total = variance + noise
         log_z = GaussianConvolution(self).log_density(centre, variance)
-        return Tilted(log_z, -centre / total, 1.0 / total)
+        return Tilted(log_z, -centre / total, 1.0 / total, variance / total * noise)
 
     def blurred_slopes(self, centre: Array, variance: Array) -> Array:
         """Return the derivative with respect to ``sigma``."""

@@ -38,7 +38,7 @@ class Probit(ClassificationLoss):
         z = centre / scale
         stated = formulas(type(self))
         slope, bend = -stated.derivative(1.0, z) / scale, stated.curvature(1.0, z) / scale**2
-        return Tilted(np.asarray(log_ndtr(z)), slope, bend)
+        return Tilted(np.asarray(log_ndtr(z)), slope, bend, variance * (1.0 - variance * bend))
 
     @staticmethod
     def formulas(xp: Any) -> Formulas:

@@ -56,6 +56,9 @@ class Tilted(NamedTuple):
     """Its first derivative: the expected dual of a row."""
     nu: Array
     """Minus its second derivative, not negative; times the variance at most one."""
+    variance: Array
+    """Variance of the tilted density, ``v (1 - v nu)`` for the Gaussian's variance v; nothing
+    cancels in it where it is much the smaller one."""
 
 
 class TiltedRule(NamedTuple):
@@ -148,7 +151,7 @@ def averaged(loss: Loss, centre: Array, variance: Array, rule: TiltedRule) -> Ti
         alpha = np.where(narrow, pull[:, 0] / variance, -(density * slopes).sum(axis=1))
         bend = (density * rise * from_mean).sum(axis=1) / variance
         nu = np.where(narrow, (1.0 - spread / variance) / variance, bend)
-        return Tilted(log_mass - loss.log_normalizer(), alpha, nu)
+        return Tilted(log_mass - loss.log_normalizer(), alpha, nu, spread)
 
 
 def averaged_slopes(loss: Loss, centre: Array, variance: Array, rule: TiltedRule) -> Array:

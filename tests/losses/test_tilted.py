@@ -41,8 +41,8 @@ def quadrature(loss, y, mean, variance):
     """Return what the default on the base class gives."""
     y, mean, variance = (np.atleast_1d(np.asarray(x, dtype=float)) for x in (y, mean, variance))
     centre, sign = argument(loss, y, mean)
-    log_z, slope, bend = by_quadrature(loss, centre, variance)
-    return losses.Tilted(log_z, sign * slope, bend)
+    log_z, slope, *moments = by_quadrature(loss, centre, variance)
+    return losses.Tilted(log_z, sign * slope, *moments)
 
 
 def own(loss, y, mean, variance):
@@ -53,7 +53,7 @@ def own(loss, y, mean, variance):
 both_ways = pytest.mark.parametrize("average", [own, quadrature])
 
 
-def assert_tilted(got, log_z, shift, spread, variance):
+def assert_tilted(got, u, log_z, shift, spread, variance):
     """Compare with the exact log, and with the shift of the mean and the variance of f.
 
     Rounding of u leaves 1e-11 of the log where a narrow Gaussian is far from zero, and 1e-16 of
@@ -65,6 +65,8 @@ def assert_tilted(got, log_z, shift, spread, variance):
     slack = 2e-11 * abs(alpha) + 2e-16 / mp.sqrt(v)
     assert abs(float(np.squeeze(got.alpha)) - alpha) <= slack
     assert abs(variance * float(np.squeeze(got.nu)) - narrowing) <= 2e-12
+    rounding = 1e-14 * (1 + abs(u)) / mp.sqrt(spread)  # of points in units of their distance
+    assert abs(float(np.squeeze(got.variance)) / spread - 1) <= 2e-11 + rounding
 
 
 # ---- published cases ----------------------------------------------------------------------------
@@ -102,7 +104,7 @@ def test_moments_in_multiple_precision(loss, variance):
         if loss.task == "regression":
             log_z, shift = log_z - mp.log(exact.normaliser()), -shift
         for average in (own, quadrature):
-            assert_tilted(average(loss, y, mean, variance), log_z, shift, spread, variance)
+            assert_tilted(average(loss, y, mean, variance), u, log_z, shift, spread, variance)
 
 
 @both_ways
@@ -112,7 +114,7 @@ def test_behind_the_trigonometric_wall(average, margin, variance):
     log_z, shift, spread = reference.tilted(oracle.Trigonometric(1.0), margin, variance)
     assert log_z < -150
     got = average(losses.Trigonometric(), 1.0, margin, variance)
-    assert_tilted(got, log_z, shift, spread, variance)
+    assert_tilted(got, margin, log_z, shift, spread, variance)
 
 
 @both_ways

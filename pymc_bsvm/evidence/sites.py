@@ -1,21 +1,29 @@
-"""Where the sites of expectation propagation begin."""
+"""The sites of expectation propagation, and where they begin."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from pymc_bsvm._typing import Array
 from pymc_bsvm._validation import check_finite
 from pymc_bsvm.evidence.approximation import Problem
-from pymc_bsvm.evidence.sweep import Sites, weights
 from pymc_bsvm.losses import Loss
 
-__all__ = ["sites_from", "starting_sites"]
+__all__ = ["Sites", "sites_from", "starting_sites"]
 
 _ROUGH = 1e-6  # the duality gap of the MAP estimate, relative to its objective
+
+
+class Sites(NamedTuple):
+    """One copy of the site of each row, each of shape (n,)."""
+
+    precision: Array
+    """tau, not negative."""
+    shift: Array
+    """b; the site is ``exp(b g - tau g² / 2)`` with ``g = f - m``."""
 
 
 def sites_from(problem: Problem, start: Array) -> Sites:
@@ -38,7 +46,7 @@ def starting_sites(problem: Problem, engine: Literal["numpy", "numba"]) -> Sites
     if loss is None:
         return Sites(np.zeros(y.size), np.zeros(y.size))
     solution = replace(problem, loss=loss).solve(tol=_ROUGH, on_failure="ignore", engine=engine)
-    f, weight = solution.f, weights(problem)
+    f, weight = solution.f, problem.weights
     W = loss.smooth_curvature(y, f) if loss.ramp_width > 0.0 else loss.curvature(y, f)
     a = np.divide(solution.a, weight, out=np.zeros(y.size), where=weight > 0.0)
     known = np.isfinite(W) & np.isfinite(f) & (weight > 0.0)

@@ -1,0 +1,112 @@
+"""Sweeps on problems on which plain ones run away, and on those that rounding makes hard."""
+
+import numpy as np
+import pytest
+
+from pymc_bsvm import ep_evidence, losses
+from pymc_bsvm.evidence import EPError
+from pymc_bsvm.evidence.approximation import Problem
+from pymc_bsvm.evidence.propagation import PropagationStatus, propagate
+from pymc_bsvm.evidence.sites import Sites, starting_sites
+from pymc_bsvm.evidence.sweep import Sweep
+from tests.solvers.problems import rbf
+
+
+def weak_rows(n=160):
+    """Many rows that say little each, and much together about a common offset."""
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(n, 2))
+    y = np.sin(X[:, 0]) + 0.3 * rng.normal(size=n)
+    y[7] += 100.0
+    return Problem.of(rbf(X, 0.5, 1.0, 100.0), y, losses.SILF(0.4, 5.3, 2.3e-4))
+
+
+def nothing(problem):
+    """Return sites that say nothing."""
+    return Sites(np.zeros(problem.y.size), np.zeros(problem.y.size))
+
+
+def matches(problem, sweep, tol):
+    """Check the moments of all rows by plain matrices."""
+    tau, b = sweep.sites
+    Sigma = np.linalg.inv(np.linalg.inv(problem.K) + np.diag(tau))
+    g, q = Sigma @ b, np.diag(Sigma)
+    v = 1.0 / (1.0 / q - tau)
+    c = v * (g / q - b)
+    tilted = problem.loss.tilted(problem.y, problem.m + c, v)
+    np.testing.assert_allclose(c + v * tilted.alpha, g, atol=tol * np.sqrt(q.max()))
+    np.testing.assert_allclose(tilted.variance, q, rtol=tol)
+
+
+def test_plain_sweeps_run_in_a_circle_where_these_arrive():
+    problem = weak_rows()
+    sites = starting_sites(problem, "numpy")
+    for _ in range(60):
+        sweep = Sweep.of(problem, sites)
+        sites = sweep.matched
+    assert sweep.error > 1e-3
+    found = propagate(problem, starting_sites(problem, "numpy"), 1e-8, 200)
+    assert found.status is PropagationStatus.CONVERGED
+    jittered = Problem.of(problem.K + 1e-6 * np.eye(160), problem.y, problem.loss)
+    found = propagate(jittered, starting_sites(jittered, "numpy"), 1e-8, 200)
+    matches(jittered, found.sweep, 1e-5)
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [losses.Laplace(3.0), losses.EpsilonInsensitive(10.0, 0.2), losses.Trigonometric(0.3)],
+    ids=repr,
+)
+def test_from_sites_that_say_nothing(loss):
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(60, 1))
+    y = np.sin(X[:, 0]) + 0.3 * rng.normal(size=60)
+    if loss.task == "classification":
+        y = np.sign(y)
+    problem = Problem.of(rbf(X, 2.0, 1.0) + 1e-4 * np.eye(60), y, loss)
+    found = propagate(problem, nothing(problem), 1e-8, 200)
+    assert found.status is PropagationStatus.CONVERGED
+    matches(problem, found.sweep, 1e-6)
+    other = ep_evidence(problem.K, y, loss, tol=1e-8)
+    assert sum(found.sweep.terms.values()) == pytest.approx(other.log_evidence, abs=1e-9)
+
+
+def test_little_noise_under_a_large_amplitude():
+    """The dual is a million times larger than what its product with K comes to."""
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(30, 3))
+    K, y = 1e3 * X @ X.T + 100.0, rng.normal(size=30)
+    sigma = 1e-3
+    got = ep_evidence(K, y, losses.Gaussian(sigma))
+    assert got.residual < 1e-9
+    A = np.hstack([np.sqrt(1e3) * X, np.full((30, 1), 10.0)])
+    inner = A.T @ A + sigma**2 * np.eye(4)
+    rest = y - A @ np.linalg.solve(inner, A.T @ y)
+    log_det = np.linalg.slogdet(inner)[1] + 26 * np.log(sigma**2)
+    expected = -0.5 * (y @ rest / sigma**2 + log_det + 30 * np.log(2.0 * np.pi))
+    # one rounding of the elements of K changes it by as much
+    assert got.log_evidence == pytest.approx(expected, rel=1e-6)
+
+
+def test_the_start_for_gaussian_noise_is_the_end():
+    problem = weak_rows(20)
+    problem = Problem.of(problem.K, problem.y, losses.Gaussian(0.3), problem.m)
+    sites = starting_sites(problem, "numpy")
+    np.testing.assert_allclose(sites.precision, 1.0 / 0.09)
+    np.testing.assert_allclose(sites.shift, problem.y / 0.09, rtol=1e-5)
+    assert Sweep.of(problem, sites).error < 1e-5
+
+
+def test_a_row_without_prior_variance_is_at_its_mean():
+    K = np.diag([1.0, 0.0, 2.0])
+    y, loss = np.array([0.4, 0.3, -1.0]), losses.SILF(5.0, 0.1)
+    got = ep_evidence(K, y, loss)
+    others = ep_evidence(np.diag([1.0, 2.0]), y[[0, 2]], loss)
+    own = -float(loss.value(0.3, 0.0)) - loss.log_normalizer()
+    assert got.log_evidence == pytest.approx(others.log_evidence + own, abs=1e-7)
+    assert got.variance[1] == 0.0
+
+
+def test_behind_the_wall_without_variance_there_is_no_evidence():
+    with pytest.raises(EPError):
+        ep_evidence(np.diag([1.0, 0.0]), [1.0, 1.0], losses.Trigonometric(0.5), m=[0.0, -1.0])
