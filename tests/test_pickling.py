@@ -144,13 +144,14 @@ def plain_examples() -> tuple[object, ...]:
     low_rank = bsvm.LowRank(np.column_stack([np.cos(X), np.sin(X)]), 0.1)
     error = solvers.DualSolveError("It failed. Try again.", solution)
     error.add_note("while a test was running")
+    ep = bsvm.ep_evidence(K, y, silf)
     symbols = pt.dmatrix("K"), pt.dvector("y")
     return (
         *(cls(**dict.fromkeys(cls.domains, 0.5)) for cls in public_classes() if is_a_loss(cls)),
         losses.formulas(losses.SILF),
         losses.noise_formulas(losses.SILF),
         silf.sets(y, solution.f, solution.a),
-        silf.tilted(y, solution.f, 0.1),
+        *(silf.tilted(y, solution.f, 0.1), silf.tilted_rule(np.zeros(2), np.ones(2))),
         *(silf.convolution(), losses.RegressionLoss.convolution(silf)),
         solution,
         *(low_rank, low_rank.parts, bsvm.solve_dual(low_rank, y, silf)),
@@ -161,6 +162,9 @@ def plain_examples() -> tuple[object, ...]:
         evidence,
         evidence.gradient,
         evidence.certificate,
+        *(ep, ep.status, ep.gradient, ep.sweep, ep.sweep.sites, ep.approximation),
+        bsvm.evidence.EPError("It failed. Try again.", solution, ep),
+        bsvm.evidence.EPWarning("It did not settle."),
         *(condition(low_rank, np.ones(y.size)), bsvm.laplace_evidence(low_rank, y, silf).gradient),
         bsvm.laplace_evidence(*symbols, silf),
         graph.sites(evidence.approximation, *symbols, silf, m=np.zeros(y.size)),

@@ -272,9 +272,10 @@ def test_a_residual_above_the_tolerance_is_reported():
     assert not found.converged
     assert found.residual > 1e-9
     assert found.n_iter == 2
-    copy = pickle.loads(pickle.dumps(EPError("One. Two.", caught.value.solution)))
+    copy = pickle.loads(pickle.dumps(caught.value))
     assert isinstance(copy, DualSolveError)
-    assert (str(copy), copy.evidence) == ("One. Two.", None)
+    assert str(copy) == str(caught.value)
+    assert copy.evidence.log_evidence == found.log_evidence
     np.testing.assert_array_equal(copy.solution.a, caught.value.solution.a)
     with pytest.warns(EPWarning, match="The residual is"):
         ep_evidence(K, y, losses.Trigonometric(0.2), on_failure="warn", **few)
@@ -319,5 +320,7 @@ def test_it_is_an_approximation_by_name():
     got = approximation_of("ep").evidence(K, y, losses.Probit())
     assert got.log_evidence == ep_evidence(K, y, losses.Probit()).log_evidence
     assert got.label == "ep"
+    assert got.approximation.for_search(losses.Probit) == EP(tol=1e-4)
+    assert EP(tol=1e-2).for_search(losses.Probit) == EP(tol=1e-2)
     assert got.certificate.n_iter == got.n_iter
     assert got.certificate.residual == got.residual < 1e-6
