@@ -1,12 +1,20 @@
-"""Expectation propagation: sites that give every row the moments of its tilted density."""
+"""Expectation propagation: sites that give every row the moments of its tilted density.
+
+A sweep matches all sites at once. Earlier steps are mixed into the next one (Anderson); a step after
+which the moments are further apart is taken back. The sites are carried over to neighbouring
+problems, never the dual: it does not determine them.
+"""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from enum import Enum, unique
 from typing import Literal, NamedTuple
 
 import numpy as np
 
+from pymc_bsvm.covariance import LowRank
+from pymc_bsvm.covariance.pivoted import pivoted
 from pymc_bsvm.evidence.approximation import Problem
 from pymc_bsvm.evidence.mixing import Mixing
 from pymc_bsvm.evidence.sites import Sites, starting_sites
@@ -18,6 +26,7 @@ _WINDOW = 4  # earlier steps that are mixed with the last one
 _FAR, _NEAR = 1.0, 0.5  # errors above which steps are not mixed, and below which they may not grow
 _WORSE, _GROWTH = 2.0, 1.3  # what growth of the error halves the steps, and how they recover
 _LEAST_DAMPING, _LEAST_FAR = 1e-3, 0.1
+_MANY, _LOW = 150, 0.4  # rows, and share of the rank, from which sweeps of low rank are cheaper
 _SHORTEST_REST = 2  # steps that are not mixed after a mixture that was taken back
 
 
@@ -71,11 +80,24 @@ def propagated(
     engine : {"numpy", "numba"}
         As for `solve_dual`.
     """
-    found = None if sites is None else propagate(problem, sites, tol, max_iter)
+    found = None if sites is None else _in_two_ranks(problem, sites, tol, max_iter)
     if found is not None and found.status is PropagationStatus.CONVERGED:
         return found
-    again = propagate(problem, starting_sites(problem, engine), tol, max_iter)
+    again = _in_two_ranks(problem, starting_sites(problem, engine), tol, max_iter)
     return again if found is None else again._replace(n_iter=found.n_iter + again.n_iter)
+
+
+def _in_two_ranks(problem: Problem, sites: Sites, tol: float, max_iter: int) -> Propagated:
+    """Propagate, with a covariance of low rank first where K has one: there sweeps are cheap."""
+    K, before = problem.K, 0
+    if not isinstance(K, LowRank) and K.shape[0] >= _MANY:
+        thin = pivoted(K, _LOW)
+        if thin is not None:
+            found = propagate(replace(problem, K=thin), sites, tol, max_iter)
+            before = found.n_iter
+            sites = sites if found.sweep is None else found.sweep.sites
+    found = propagate(problem, sites, tol, max_iter)
+    return found._replace(n_iter=before + found.n_iter)
 
 
 def propagate(problem: Problem, sites: Sites, tol: float, max_iter: int) -> Propagated:

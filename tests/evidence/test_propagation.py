@@ -9,7 +9,7 @@ from pymc_bsvm.evidence.approximation import Problem
 from pymc_bsvm.evidence.propagation import PropagationStatus, propagate
 from pymc_bsvm.evidence.sites import Sites, starting_sites
 from pymc_bsvm.evidence.sweep import Sweep
-from tests.solvers.problems import rbf
+from tests.solvers.problems import rbf, sinc
 
 
 def weak_rows(n=160):
@@ -69,6 +69,27 @@ def test_from_sites_that_say_nothing(loss):
     matches(problem, found.sweep, 1e-6)
     other = ep_evidence(problem.K, y, loss, tol=1e-8)
     assert sum(found.sweep.terms.values()) == pytest.approx(other.log_evidence, abs=1e-9)
+
+
+@pytest.mark.parametrize("loss", [losses.SILF(10.0, 0.1), losses.Trigonometric(0.5)], ids=repr)
+def test_sweeps_of_low_rank_come_first_where_there_is_one(loss, monkeypatch):
+    X, y = sinc(200)
+    y = y if loss.task == "regression" else np.where(y > 0.2, 1.0, -1.0)
+    K, kinds = rbf(X, 4.0, 3.0), []
+    look = Sweep.of
+
+    def watched(problem, sites):
+        kinds.append(type(problem.K).__name__)
+        return look(problem, sites)
+
+    monkeypatch.setattr(Sweep, "of", watched)
+    got = ep_evidence(K, y, loss)
+    assert kinds == ["LowRank"] * (got.n_iter - 1) + ["ndarray"]
+    kinds.clear()
+    white = ep_evidence(K + 1e-10 * np.eye(200), y, loss)  # of full rank
+    assert set(kinds) == {"ndarray"}
+    assert got.log_evidence == pytest.approx(white.log_evidence, abs=1e-6)
+    assert isinstance(got.posterior.K, np.ndarray)
 
 
 def test_little_noise_under_a_large_amplitude():
