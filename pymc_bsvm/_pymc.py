@@ -26,6 +26,10 @@ from pymc.initial_point import make_initial_point_fns_per_chain
 # Where such a class states its density; `pm.logp` only asks for it.
 from pymc.logprob.abstract import _logprob
 
+# The transform of positive variables, to tell it from others: `pm.distributions.transforms.log` is
+# an instance.
+from pymc.logprob.transforms import LogTransform
+
 # A model as a graph: public are only the changes that PyMC thought of, such as `pm.do`.
 from pymc.model.fgraph import (
     fgraph_from_model,
@@ -49,6 +53,7 @@ __all__ = [
     "JITTER_DEFAULT",
     "Base",
     "DistributionMeta",
+    "LogTransform",
     "_logprob",
     "_support_point",
     "check_icdf_parameters",

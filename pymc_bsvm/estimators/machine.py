@@ -110,6 +110,7 @@ class MachineEvidence:
         self.evaluations = 0
         self.log_evidence = -np.inf
         self._start: Array | None = None
+        self._searched = blueprint.approximation.for_search()
 
     def forget(self) -> None:
         """Start the next evaluation from nothing."""
@@ -130,9 +131,10 @@ class MachineEvidence:
         values: Array,
         start: Array | None = None,
         K: Array | None = None,
+        approximation: Approximation | None = None,
     ) -> Evidence:
-        """Return the evidence at these hyperparameters."""
-        return self.blueprint.approximation.evidence(
+        """Return the evidence at these hyperparameters, by default of the blueprint's kind."""
+        return (approximation or self.blueprint.approximation).evidence(
             self.blueprint.matrix(values, self.X) if K is None else K,
             self.y,
             self.blueprint.loss(values),
@@ -147,7 +149,7 @@ class MachineEvidence:
         self.evaluations += 1
         K = self.blueprint.matrix(values, self.X)  # what a kernel refuses is not hidden
         try:
-            evidence = self.evidence(values, self._start, K)
+            evidence = self.evidence(values, self._start, K, self._searched)
         except (DualSolveError, ValueError):
             self.log_evidence, self._start = -np.inf, None
             return -np.inf, np.zeros_like(x)

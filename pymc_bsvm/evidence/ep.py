@@ -80,7 +80,7 @@ class EP(Approximation):
                 "Pass the largest number of sweeps, such as 200."
             )
 
-    def for_search(self, loss: type[Loss]) -> EP:
+    def for_search(self) -> EP:
         """Return the same with a larger tolerance, whose square is in the evidence."""
         return replace(self, tol=max(self.tol, _SEARCHED))
 

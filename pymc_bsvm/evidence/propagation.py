@@ -1,7 +1,7 @@
 """Expectation propagation: sites that give every row the moments of its tilted density.
 
-A sweep matches all sites at once. Earlier steps are mixed into the next one (Anderson); a step after
-which the moments are further apart is taken back. The sites are carried over to neighbouring
+A sweep matches all sites at once. Earlier steps are mixed into the next one (Anderson); a step
+after which the moments are further apart is taken back. The sites are carried over to neighbouring
 problems, never the dual: it does not determine them.
 """
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from arviz_base import rcParams
 from pymc import Model
-from pymc.logprob.transforms import LogTransform
 from scipy import stats
 
+from pymc_bsvm._pymc import LogTransform
 from pymc_bsvm._typing import Array
 from pymc_bsvm._validation import Interval, as_parameter
 from pymc_bsvm.inference.hessian import Hessian
