@@ -21,12 +21,13 @@ from pymc_bsvm._validation import Interval, as_parameter, positive
 from pymc_bsvm.estimators.climb import rises
 from pymc_bsvm.estimators.kernels import Kernel, Precomputed, kernel_of
 from pymc_bsvm.estimators.likelihood import Likelihood
-from pymc_bsvm.estimators.machine import LAPLACE, Blueprint, Machine, MachineEvidence
+from pymc_bsvm.estimators.machine import Blueprint, Machine, MachineEvidence
+from pymc_bsvm.estimators.route import route_of
 from pymc_bsvm.estimators.sampling import sample
 from pymc_bsvm.estimators.scale import Scale
 from pymc_bsvm.estimators.search import Move, search
 from pymc_bsvm.estimators.trained import Trained, bounds_at
-from pymc_bsvm.evidence.approximation import Approximation, approximation_of
+from pymc_bsvm.evidence.approximation import Approximation
 from pymc_bsvm.search import Ending, Hyperparameter, Report, Restart
 
 __all__ = ["BayesianMachine", "progress", "warn_of", "warn_of_bounds"]
@@ -55,7 +56,7 @@ class BayesianMachine(BaseEstimator):
         kernel: Any = "rbf",
         *,
         ard: bool | str = False,
-        approximation: str | Approximation = "laplace",
+        approximation: str | Approximation = "auto",
         offset: float = 100.0,
         standardize: bool = True,
         restarts: int = 1,
@@ -171,12 +172,9 @@ class BayesianMachine(BaseEstimator):
         moves: Sequence[Move] = (),
     ) -> Trained:
         """Find the hyperparameters of one machine, and whether another model is better."""
-        by_name = self.approximation == LAPLACE.name
-        approximation = LAPLACE if by_name else approximation_of(self.approximation)
-        approximation.check(likelihood.loss([h.start for h in likelihood.free]))
-        blueprint = Blueprint(
-            self._kernel, likelihood, float(self.offset), X.shape[1], approximation
-        )
+        loss = likelihood.loss([h.start for h in likelihood.free])
+        route = route_of(self.approximation, loss, y.size)
+        blueprint = Blueprint(self._kernel, likelihood, float(self.offset), X.shape[1], *route)
         objective = MachineEvidence(blueprint, X, y, weight)
         with progress(self.progressbar) as report:
             found = search(

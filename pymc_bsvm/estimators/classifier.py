@@ -116,7 +116,7 @@ class BayesianSVC(ClassifierMixin, BayesianMachine):
         *,
         ard: bool | str = False,
         loss: str | ClassificationLoss = "trigonometric",
-        approximation: str | Approximation = "laplace",
+        approximation: str | Approximation = "auto",
         offset: float = 100.0,
         standardize: bool = True,
         class_weight: Mapping[Any, float] | str | None = None,

@@ -45,6 +45,8 @@ class Blueprint:
     """Number of columns."""
     approximation: Approximation = LAPLACE
     """How the evidence is approximated."""
+    prior: float | None = None
+    """Standard deviation of the hyperparameters' logarithms about their starts, if there is one."""
 
     @property
     def hyperparameters(self) -> tuple[Hyperparameter, ...]:
@@ -74,6 +76,13 @@ class Blueprint:
         ends = ((h.least or h.low, h.most or h.high) for h in self.hyperparameters)
         return [(float(np.log(low)), float(np.log(high))) for low, high in ends]
 
+    def log_prior(self, x: Array) -> tuple[float, Array]:
+        """Return the log density of logarithms, up to a constant, and its gradient."""
+        if self.prior is None:
+            return 0.0, np.zeros_like(x)
+        slope = (np.log([h.start for h in self.hyperparameters]) - x) / self.prior**2
+        return -0.5 * self.prior**2 * float(slope @ slope), slope
+
     def split(self, values: Any) -> tuple[Any, Any]:
         """Return the values of the likelihood and of the kernel."""
         count = len(self.likelihood.free)
@@ -96,7 +105,7 @@ class Blueprint:
 
 
 class MachineEvidence:
-    """The log evidence and its gradient in the logarithms of the hyperparameters.
+    """The log evidence, and a prior if there is one, in the logarithms of the hyperparameters.
 
     Each evaluation starts from where the one before ended. Where the approximation fails the value
     is -inf.
@@ -166,7 +175,8 @@ class MachineEvidence:
         self.log_evidence = evidence.log_evidence
         if not (np.isfinite(self.log_evidence) and np.isfinite(slope).all()):
             return -np.inf, np.zeros_like(x)
-        return self.log_evidence, slope
+        log_prior, slope_of_prior = self.blueprint.log_prior(x)
+        return self.log_evidence + log_prior, slope + slope_of_prior
 
 
 def posterior_of(evidence: Evidence) -> Posterior:
@@ -198,6 +208,8 @@ class Machine:
     """Which of them are free."""
     gap: float
     """Duality gap of the MAP estimate, in nats."""
+    residual: float
+    """What is left of the equations of the approximation."""
 
     @classmethod
     def at(cls, objective: MachineEvidence, values: Array) -> Machine:
@@ -216,6 +228,7 @@ class Machine:
             dual=solution.a[support],
             free=solution.free[support],
             gap=solution.gap,
+            residual=evidence.certificate.residual,
         )
 
     @property

@@ -183,7 +183,7 @@ class BayesianSVR(RegressionPredictions, BayesianMachine):
         beta: float | str = "auto",
         max_epsilon: float = 0.5,
         noise: NoiseKind = "auto",
-        approximation: str | Approximation = "laplace",
+        approximation: str | Approximation = "auto",
         offset: float = 100.0,
         standardize: bool = True,
         restarts: int = 1,

@@ -1,0 +1,40 @@
+"""Which evidence an estimator maximises for its hyperparameters, and with which prior."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from pymc_bsvm.estimators.machine import LAPLACE
+from pymc_bsvm.evidence.approximation import Approximation, approximation_of
+from pymc_bsvm.evidence.ep import EP
+from pymc_bsvm.losses.base import Loss
+
+__all__ = ["Route", "route_of"]
+
+_MOST = 2000  # rows, from which on a search by expectation propagation takes too long
+_SPREAD = 1.0  # of the logarithms of the hyperparameters, a priori
+
+
+class Route(NamedTuple):
+    """What is maximised to find hyperparameters."""
+
+    approximation: Approximation
+    """Of the evidence and of the posterior."""
+    prior: float | None = None
+    """Standard deviation of the logarithms about their starts; None for the evidence alone."""
+
+
+def route_of(approximation: Any, loss: Loss, n: int) -> Route:
+    """Return the route that an estimator's argument means, for n rows.
+
+    "auto" is expectation propagation for labels, with a weak prior: the evidence alone favours
+    large amplitudes where there are many columns. For targets Laplace's method does as well, and is
+    faster; where the loss has a kink it is not defined.
+    """
+    if approximation == "auto":
+        if loss.task == "classification" and n <= _MOST:
+            return Route(EP(), _SPREAD)
+        return Route(LAPLACE if all(need.met(loss) for need in LAPLACE.needs) else EP())
+    route = Route(LAPLACE if approximation == LAPLACE.name else approximation_of(approximation))
+    route.approximation.check(loss)
+    return route
