@@ -44,6 +44,13 @@ class Conditioned(Factored):
         variance: Array = leverages(self.factor.parts, rows, 1.0 / spread)
         return variance + self.K.d / spread
 
+    def shrink(self, x: Array) -> Array:
+        """Return ``(I + W K)⁻¹ x = E⁻¹ (x - W A M⁻¹ A' E⁻¹ x)`` for x of shape (n,)."""
+        spread = self._spread
+        reduced = np.atleast_2d(self.K.A.T @ (x / spread))
+        cholesky_solve_in_place(self.factor.cholesky, reduced)
+        return np.asarray((x - self.curvature * (self.K.A @ reduced[0])) / spread)
+
     def pull_back(
         self, products: Iterable[tuple[float, Array, Array]], share: float = 0.0
     ) -> tuple[Array, Array | float]:

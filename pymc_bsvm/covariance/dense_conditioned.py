@@ -11,6 +11,7 @@ from scipy.linalg import solve_triangular
 from pymc_bsvm._typing import Array
 from pymc_bsvm.covariance.dense import factorize
 from pymc_bsvm.covariance.factor import Factor, Factored
+from pymc_bsvm.covariance.product import exact_product
 
 __all__ = ["DenseConditioned", "condition_dense"]
 
@@ -38,6 +39,10 @@ class DenseConditioned(Factored):
         # there, this form does not cancel
         variance[index[known]] = ((1.0 - self.inverse_diagonal) / root**2)[known]
         return variance
+
+    def shrink(self, x: Array) -> Array:
+        """Return ``(I + W K)⁻¹ x`` for x of shape (n,)."""
+        return x - self.reduce(exact_product(self.K, x))
 
 
 def condition_dense(K: Array, curvature: Array) -> DenseConditioned:

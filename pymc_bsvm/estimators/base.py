@@ -173,7 +173,7 @@ class BayesianMachine(BaseEstimator):
     ) -> Trained:
         """Find the hyperparameters of one machine, and whether another model is better."""
         loss = likelihood.loss([h.start for h in likelihood.free])
-        route = route_of(self.approximation, loss, y.size)
+        route = route_of(self.approximation, loss, y.size, weight)
         blueprint = Blueprint(self._kernel, likelihood, float(self.offset), X.shape[1], *route)
         objective = MachineEvidence(blueprint, X, y, weight)
         with progress(self.progressbar) as report:

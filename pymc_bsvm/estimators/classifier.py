@@ -32,8 +32,8 @@ class BayesianSVC(ClassifierMixin, BayesianMachine):
     """Support vector classification with hyperparameters by evidence and class probabilities.
 
     A Gaussian process with the trigonometric likelihood: sparse, and with normalised probabilities
-    that know how far a row is from the data. The hyperparameters maximise Laplace's approximation
-    of the evidence. More than two classes are told apart one against the rest.
+    that know how far a row is from the data. The hyperparameters maximise an approximation of the
+    evidence. More than two classes are told apart one against the rest.
 
     Parameters
     ----------
@@ -44,9 +44,12 @@ class BayesianSVC(ClassifierMixin, BayesianMachine):
     loss : {"trigonometric", "logistic", "probit"} or loss object, default "trigonometric"
         The link between the function and the probabilities. Only the first is sparse. The
         parameters of an object are kept: they scale with the amplitude, which is learned.
-    approximation : str or Approximation, default "laplace"
+    approximation : str or Approximation, default "auto"
         How the evidence and the posterior are approximated: a name, or an object of
-        `pymc_bsvm.approximations`.
+        `pymc_bsvm.approximations`. "auto" is expectation propagation up to 2000 rows, with a weak
+        log-normal prior of the hyperparameters about their starts, and Laplace's method beyond, or
+        where a row counts less than once. Only with the latter do predictions need the support
+        vectors alone.
     offset : float, default 100.0
         Variance of the constant in (5.13) of [Chu03]_; the margin of the likelihood is one.
     class_weight : dict, "balanced" or None, default None
@@ -74,8 +77,12 @@ class BayesianSVC(ClassifierMixin, BayesianMachine):
         over the classes.
     feature_importances_ : ndarray of shape (n_features,)
         The relevances divided by their sum.
+    approximation_ : Approximation
+        How the evidence was approximated.
     gap_ : float
-        Largest duality gap, in nats.
+        Largest duality gap of the MAP estimates, in nats.
+    residual_ : float
+        Largest residual of the approximation's equations; for Laplace's method it is `gap_`.
     n_iter_ : int
         Largest number of evaluations of the evidence by a best run.
     converged_ : bool
@@ -205,7 +212,9 @@ class BayesianSVC(ClassifierMixin, BayesianMachine):
         self.at_bound_ = _one_or_all([each.at_bound for each in trained])
         self.restarts_ = _one_or_all([table_of(each) for each in trained])
         self.choices_ = _one_or_all([choices_of(each) for each in trained])
+        self.approximation_ = machines[0].blueprint.approximation
         self.gap_ = max(machine.gap for machine in machines)
+        self.residual_ = max(machine.residual for machine in machines)
         self.n_iter_ = max(each.found.best.evaluations for each in trained)
         self.converged_ = all(each.converged for each in trained)
         self._relevance(machines, rows)

@@ -45,7 +45,7 @@ class BayesianSVR(RegressionPredictions, BayesianMachine):
 
     A Gaussian process with the soft insensitive loss: sparse like a support vector machine, robust
     to outliers, and with a predictive distribution for each row. The hyperparameters maximise
-    an approximation of the evidence, by default Laplace's; there is no grid and no validation set.
+    an approximation of the evidence; there is no grid and no validation set.
 
     Parameters
     ----------
@@ -56,12 +56,11 @@ class BayesianSVR(RegressionPredictions, BayesianMachine):
     ard : bool or "auto", default False
         Whether each column has a length-scale of its own, for kernels by name. "auto" tries both
         and keeps the one with the higher evidence, less a nat for each hyperparameter.
-    loss : {"silf", "huber", "gaussian"} or loss object, default "silf"
+    loss : {"silf", "huber", "laplace", "gaussian"} or loss object, default "silf"
         What the noise is like: the soft insensitive loss, Huber's, which is not sparse, or the
         squared loss of Gaussian process regression. Of an object in the units of the data, such as
         ``losses.SILF(C=10, epsilon=0.1)``, the parameters on the positive half line are where the
         search starts; those on an interval, such as ``beta`` or the level of a quantile, are kept.
-        A loss with a kink, such as "laplace", has no Laplace evidence and is refused.
     beta : float, "auto", "evidence" or "papers", default "auto"
         Share of the tube over which "silf" bends, in (0, 1]. "papers" is 0.3 below 2000 rows, 0.1
         up to 4000 and 0.05 beyond, as in [Chu03]_. "auto", which is "evidence" too, tries that
@@ -76,9 +75,10 @@ class BayesianSVR(RegressionPredictions, BayesianMachine):
         Noise of the predictions. It is fitted after the hyperparameters, to the density of each
         target given all the others: in the family of the loss, of Student's t distribution, or of
         the better of the two. The function, `log_evidence_` and `to_pymc` do not depend on it.
-    approximation : str or Approximation, default "laplace"
+    approximation : str or Approximation, default "auto"
         How the evidence and the posterior are approximated: a name, or an object of
-        `pymc_bsvm.approximations`.
+        `pymc_bsvm.approximations`. "auto" is Laplace's method, or expectation propagation for a
+        loss with a kink, whose Laplace evidence is not defined.
     offset : float, default 100.0
         Variance of the constant in (4.3) of [Chu03]_, in units of the targets' variance.
     standardize : bool, default True
@@ -133,8 +133,12 @@ class BayesianSVR(RegressionPredictions, BayesianMachine):
         The relevances divided by their sum, for `sklearn.feature_selection.SelectFromModel`.
     beta_ : float or None
         The share that was used; None for a loss without one.
+    approximation_ : Approximation
+        How the evidence was approximated.
     gap_ : float
-        Duality gap of the solution, in nats: a certificate of optimality.
+        Duality gap of the MAP estimate, in nats: a certificate of optimality.
+    residual_ : float
+        Residual of the approximation's equations; for Laplace's method it is `gap_`.
     n_iter_ : int
         Number of evaluations of the evidence by the best run.
     converged_ : bool
@@ -259,7 +263,9 @@ class BayesianSVR(RegressionPredictions, BayesianMachine):
         self.support_vectors_ = inputs[self.support_]
         self.dual_coef_ = machine.dual / unit
         self.free_ = machine.free
+        self.approximation_ = machine.blueprint.approximation
         self.gap_ = machine.gap
+        self.residual_ = machine.residual
         self.n_iter_ = trained.found.best.evaluations
         self.converged_ = trained.converged
         self.at_bound_ = trained.at_bound

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from pymc_bsvm._typing import Array
 from pymc_bsvm.estimators.machine import LAPLACE
 from pymc_bsvm.evidence.approximation import Approximation, approximation_of
 from pymc_bsvm.evidence.ep import EP
@@ -24,15 +25,17 @@ class Route(NamedTuple):
     """Standard deviation of the logarithms about their starts; None for the evidence alone."""
 
 
-def route_of(approximation: Any, loss: Loss, n: int) -> Route:
+def route_of(approximation: Any, loss: Loss, n: int, sample_weight: Array | None) -> Route:
     """Return the route that an estimator's argument means, for n rows.
 
     "auto" is expectation propagation for labels, with a weak prior: the evidence alone favours
     large amplitudes where there are many columns. For targets Laplace's method does as well, and is
-    faster; where the loss has a kink it is not defined.
+    faster; where the loss has a kink it is not defined. A row that counts less than once leaves
+    expectation propagation no observation to take out of its posterior.
     """
     if approximation == "auto":
-        if loss.task == "classification" and n <= _MOST:
+        whole = sample_weight is None or sample_weight.min() >= 1.0
+        if loss.task == "classification" and n <= _MOST and whole:
             return Route(EP(), _SPREAD)
         return Route(LAPLACE if all(need.met(loss) for need in LAPLACE.needs) else EP())
     route = Route(LAPLACE if approximation == LAPLACE.name else approximation_of(approximation))

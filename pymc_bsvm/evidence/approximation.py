@@ -63,7 +63,7 @@ NORMALIZER = Need(
 CURVATURE = Need(
     _is_differentiable,
     "has no curvature",
-    "Use SILF with beta > 0, which rounds the kinks: 0.3, or less for many rows.",
+    "Use SILF with beta > 0, which rounds the kinks, or expectation propagation: EP().",
 )
 
 

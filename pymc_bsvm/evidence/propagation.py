@@ -67,6 +67,9 @@ def propagated(
 ) -> Propagated:
     """Propagate from the given sites, then from those of Laplace's approximation.
 
+    Where these leave a row no proper cavity, as they may for weights below one, the sweeps start
+    from sites that say nothing.
+
     Parameters
     ----------
     problem : Problem
@@ -83,8 +86,13 @@ def propagated(
     found = None if sites is None else _in_two_ranks(problem, sites, tol, max_iter)
     if found is not None and found.status is PropagationStatus.CONVERGED:
         return found
-    again = _in_two_ranks(problem, starting_sites(problem, engine), tol, max_iter)
-    return again if found is None else again._replace(n_iter=found.n_iter + again.n_iter)
+    n_iter = 0 if found is None else found.n_iter
+    found = _in_two_ranks(problem, starting_sites(problem, engine), tol, max_iter)
+    n_iter += found.n_iter
+    if found.sweep is None:
+        found = _in_two_ranks(problem, Sites.nothing(problem.y.size), tol, max_iter)
+        n_iter += found.n_iter
+    return found._replace(n_iter=n_iter)
 
 
 def _in_two_ranks(problem: Problem, sites: Sites, tol: float, max_iter: int) -> Propagated:
@@ -95,7 +103,8 @@ def _in_two_ranks(problem: Problem, sites: Sites, tol: float, max_iter: int) -> 
         if thin is not None:
             found = propagate(replace(problem, K=thin), sites, tol, max_iter)
             before = found.n_iter
-            sites = sites if found.sweep is None else found.sweep.sites
+            if found.sweep is not None and found.status is PropagationStatus.CONVERGED:
+                sites = found.sweep.sites
     found = propagate(problem, sites, tol, max_iter)
     return found._replace(n_iter=before + found.n_iter)
 
@@ -106,14 +115,21 @@ def propagate(problem: Problem, sites: Sites, tol: float, max_iter: int) -> Prop
     if sweep is None:
         return Propagated(None, 1, PropagationStatus.IMPROPER)
     best, pace, n_iter = sweep, _Pace(), 1
+    following: Sweep | None = sweep
     while best.error > tol and n_iter < max_iter and pace.damping > _LEAST_DAMPING:
-        sweep = pace.after(sweep, _look(problem, pace.next(sweep)))
+        following = _look(problem, pace.next(sweep))
+        sweep = pace.after(sweep, following)
         best = min(best, sweep, key=lambda s: s.error)
         n_iter += 1
     if best.error <= tol:
-        return Propagated(best, n_iter, PropagationStatus.CONVERGED)
-    ended = PropagationStatus.MAX_ITER if n_iter >= max_iter else PropagationStatus.STALLED
-    return Propagated(best, n_iter, ended)
+        status = PropagationStatus.CONVERGED
+    elif n_iter >= max_iter:
+        status = PropagationStatus.MAX_ITER
+    elif following is None:
+        status = PropagationStatus.IMPROPER
+    else:
+        status = PropagationStatus.STALLED
+    return Propagated(best, n_iter, status)
 
 
 class _Pace:

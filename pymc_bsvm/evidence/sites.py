@@ -25,6 +25,11 @@ class Sites(NamedTuple):
     shift: Array
     """b; the site is ``exp(b g - tau g² / 2)`` with ``g = f - m``."""
 
+    @classmethod
+    def nothing(cls, n: int) -> Sites:
+        """Return sites that are one everywhere."""
+        return cls(np.zeros(n), np.zeros(n))
+
 
 def sites_from(problem: Problem, start: Array) -> Sites:
     """Return the sites that `EPEvidence.start` stands for."""
@@ -44,7 +49,7 @@ def starting_sites(problem: Problem, engine: Literal["numpy", "numba"]) -> Sites
     """Return the sites of Laplace's approximation, for a loss with kinks those of a smooth one."""
     loss, y, m = _smooth(problem), problem.y, problem.m
     if loss is None:
-        return Sites(np.zeros(y.size), np.zeros(y.size))
+        return Sites.nothing(y.size)
     solution = replace(problem, loss=loss).solve(tol=_ROUGH, on_failure="ignore", engine=engine)
     f, weight = solution.f, problem.weights
     W = loss.smooth_curvature(y, f) if loss.ramp_width > 0.0 else loss.curvature(y, f)

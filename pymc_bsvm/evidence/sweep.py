@@ -147,11 +147,10 @@ def _solve(
     The residuals are computed in twice the working precision. Where a row knows more than the
     prior, ``K a`` is ``(shift - a) / T``, whose rounding is that of the shift and not that of a.
     """
-    a = shift - conditioned.reduce(exact_product(K, shift))
+    a = conditioned.shrink(shift)
     sd = np.sqrt(conditioned.variance)
     for _ in range(_MOST_REFINEMENTS):
-        lost = (shift - a) - T * exact_product(K, a)
-        correction = lost - conditioned.reduce(exact_product(K, lost))
+        correction = conditioned.shrink((shift - a) - T * exact_product(K, a))
         a = a + correction
         if not np.abs(correction * sd).max() > _ROUNDING:
             break

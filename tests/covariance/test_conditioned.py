@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from pymc_bsvm import LowRank
 from pymc_bsvm.covariance.conditioned import condition
+from pymc_bsvm.covariance.dense_conditioned import condition_dense
 from tests.covariance.cases import DIAGONALS, SHAPES, covariances, curvature, low_rank
 
 cases = pytest.mark.parametrize(("n", "m"), SHAPES[:-1])
@@ -38,6 +39,9 @@ def test_against_the_matrix(n, m, diagonal, seed):
     x = np.random.default_rng(2).normal(size=(n, 2))
     np.testing.assert_allclose(given.reduce(x), R @ x, rtol=0, atol=1e-11)
     np.testing.assert_allclose(given.reduce(x[:, 0]), R @ x[:, 0], rtol=0, atol=1e-11)
+    for conditioned in (given, condition_dense(dense, W)):
+        left = np.linalg.solve(np.eye(n) + W[:, None] * dense, x[:, 0])
+        np.testing.assert_allclose(conditioned.shrink(x[:, 0]), left, rtol=0, atol=1e-10)
 
 
 @cases

@@ -313,7 +313,7 @@ def test_many_rows_before_the_wall():
 
 def test_falls_back_to_the_prior(monkeypatch, caplog):
     def no_moments(*_):
-        return Tilted(*np.full((3, 2), np.nan))
+        return Tilted(*np.full((4, 2), np.nan))
 
     monkeypatch.setattr(losses.SILF, "tilted", no_moments)
     K, y = line(2, 0.1), np.array([0.5, -0.4])

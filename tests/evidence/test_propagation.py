@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pymc_bsvm import ep_evidence, losses
+from pymc_bsvm import LowRank, ep_evidence, losses
 from pymc_bsvm.evidence import EPError
 from pymc_bsvm.evidence.approximation import Problem
 from pymc_bsvm.evidence.propagation import PropagationStatus, propagate
@@ -19,11 +19,6 @@ def weak_rows(n=160):
     y = np.sin(X[:, 0]) + 0.3 * rng.normal(size=n)
     y[7] += 100.0
     return Problem.of(rbf(X, 0.5, 1.0, 100.0), y, losses.SILF(0.4, 5.3, 2.3e-4))
-
-
-def nothing(problem):
-    """Return sites that say nothing."""
-    return Sites(np.zeros(problem.y.size), np.zeros(problem.y.size))
 
 
 def matches(problem, sweep, tol):
@@ -64,7 +59,7 @@ def test_from_sites_that_say_nothing(loss):
     if loss.task == "classification":
         y = np.sign(y)
     problem = Problem.of(rbf(X, 2.0, 1.0) + 1e-4 * np.eye(60), y, loss)
-    found = propagate(problem, nothing(problem), 1e-8, 200)
+    found = propagate(problem, Sites.nothing(60), 1e-8, 200)
     assert found.status is PropagationStatus.CONVERGED
     matches(problem, found.sweep, 1e-6)
     other = ep_evidence(problem.K, y, loss, tol=1e-8)
@@ -92,6 +87,20 @@ def test_sweeps_of_low_rank_come_first_where_there_is_one(loss, monkeypatch):
     assert isinstance(got.posterior.K, np.ndarray)
 
 
+@pytest.mark.parametrize("loss", [losses.Gaussian(0.3), losses.SILF(10.0, 0.1)], ids=repr)
+def test_weights_below_one_where_the_other_rows_say_enough(loss):
+    X, y = sinc(60)
+    K, weight = rbf(X, 1.0, 0.5), np.full(60, 0.6)
+    got = ep_evidence(K, y, loss, sample_weight=weight, tol=1e-9)
+    assert got.converged
+    if isinstance(loss, losses.Gaussian):  # a product of powers is Gaussian noise again
+        wide = losses.Gaussian(0.3 / np.sqrt(0.6))
+        other = ep_evidence(K, y, wide)
+        power = 60 * (0.5 * 0.4 * np.log(2.0 * np.pi * 0.09) - 0.5 * np.log(0.6))
+        assert got.log_evidence == pytest.approx(other.log_evidence + power, abs=1e-7)
+        np.testing.assert_allclose(got.mean, other.mean, atol=1e-8)
+
+
 def test_little_noise_under_a_large_amplitude():
     """The dual is a million times larger than what its product with K comes to."""
     rng = np.random.default_rng(2)
@@ -107,6 +116,18 @@ def test_little_noise_under_a_large_amplitude():
     expected = -0.5 * (y @ rest / sigma**2 + log_det + 30 * np.log(2.0 * np.pi))
     # one rounding of the elements of K changes it by as much
     assert got.log_evidence == pytest.approx(expected, rel=1e-6)
+
+
+def test_rows_that_stand_often_under_a_large_amplitude():
+    """A kink of slope C and a rank of three: sites of 1e6 against a prior variance of 1e3."""
+    rng = np.random.default_rng(4)
+    A = np.hstack([30.0 * rng.normal(size=(20, 2)), np.full((20, 1), 10.0)])
+    A = A[rng.integers(0, 20, size=120)]
+    y, loss = rng.normal(size=120), losses.Laplace(2e3)
+    thin = ep_evidence(LowRank(A), y, loss)
+    full = ep_evidence(A @ A.T, y, loss)
+    assert thin.log_evidence == pytest.approx(full.log_evidence, rel=1e-6)
+    np.testing.assert_allclose(thin.mean, full.mean, atol=1e-4 * np.sqrt(full.variance.min()))
 
 
 def test_the_start_for_gaussian_noise_is_the_end():
