@@ -39,7 +39,12 @@ from benchmarks.estimators import (
 
 REPORT = Path(__file__).with_suffix(".md")
 SHARE, FACTOR = 0.1, 3.0  # of the targets that are made outliers, and their width in sd
-OURS = {"default": {}, "noise of the model": {"noise": "loss"}, "Student": {"noise": "student"}}
+OURS: dict[str, dict[str, Any]] = {
+    "default": {},
+    "noise of the model": {"noise": "loss"},
+    "Student": {"noise": "student"},
+    "beta of the papers": {"beta": "papers"},
+}
 PEERS = ("GPR", "GPy Student-t")
 LEVEL = 0.05
 STANDARDISED = """X, y, X_new = load()

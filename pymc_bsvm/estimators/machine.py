@@ -46,7 +46,7 @@ class Blueprint:
     approximation: Approximation = LAPLACE
     """How the evidence is approximated."""
     prior: float | None = None
-    """Standard deviation of the hyperparameters' logarithms about their starts, if there is one."""
+    """Standard deviation of the logarithms about their starts, if there is one."""
 
     @property
     def hyperparameters(self) -> tuple[Hyperparameter, ...]:
@@ -77,10 +77,15 @@ class Blueprint:
         return [(float(np.log(low)), float(np.log(high))) for low, high in ends]
 
     def log_prior(self, x: Array) -> tuple[float, Array]:
-        """Return the log density of logarithms, up to a constant, and its gradient."""
+        """Return the log density of logarithms, up to a constant, and its gradient.
+
+        Scales of columns have none: that of a column that does not matter is far from its start.
+        """
         if self.prior is None:
             return 0.0, np.zeros_like(x)
-        slope = (np.log([h.start for h in self.hyperparameters]) - x) / self.prior**2
+        start = np.log([h.start for h in self.hyperparameters])
+        common = np.array([h.column is None for h in self.hyperparameters])
+        slope = np.where(common, start - x, 0.0) / self.prior**2
         return -0.5 * self.prior**2 * float(slope @ slope), slope
 
     def split(self, values: Any) -> tuple[Any, Any]:
@@ -119,7 +124,6 @@ class MachineEvidence:
         self.evaluations = 0
         self.log_evidence = -np.inf
         self._start: Array | None = None
-        self._searched = blueprint.approximation.for_search()
 
     def forget(self) -> None:
         """Start the next evaluation from nothing."""
@@ -140,10 +144,9 @@ class MachineEvidence:
         values: Array,
         start: Array | None = None,
         K: Array | None = None,
-        approximation: Approximation | None = None,
     ) -> Evidence:
-        """Return the evidence at these hyperparameters, by default of the blueprint's kind."""
-        return (approximation or self.blueprint.approximation).evidence(
+        """Return the evidence at these hyperparameters."""
+        return self.blueprint.approximation.evidence(
             self.blueprint.matrix(values, self.X) if K is None else K,
             self.y,
             self.blueprint.loss(values),
@@ -158,7 +161,7 @@ class MachineEvidence:
         self.evaluations += 1
         K = self.blueprint.matrix(values, self.X)  # what a kernel refuses is not hidden
         try:
-            evidence = self.evidence(values, self._start, K, self._searched)
+            evidence = self.evidence(values, self._start, K)
         except (DualSolveError, ValueError):
             self.log_evidence, self._start = -np.inf, None
             return -np.inf, np.zeros_like(x)

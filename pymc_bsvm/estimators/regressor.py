@@ -67,8 +67,7 @@ class BayesianSVR(RegressionPredictions, BayesianMachine):
         share and 1, Huber's loss, and keeps what has the higher evidence; with 1 all rows whose
         residual is not zero are support vectors.
     max_epsilon : float, default 0.5
-        Largest half width of the tube, in standard deviations of the targets, or in their units
-        without `standardize`. A wider tube can hold nearly all targets of noise that is almost
+        Largest half width of the tube, in standard deviations of the targets. A wider tube can hold nearly all targets of noise that is almost
         uniform, whatever the function is: the evidence may then prefer a function that explains
         nothing.
     noise : {"auto", "loss", "student"}, default "auto"
@@ -244,7 +243,7 @@ class BayesianSVR(RegressionPredictions, BayesianMachine):
         z = self._target(t[:, None])[:, 0]
         rng = self._generator()
         check_kind(self.noise)
-        first, *others = self._likelihoods(unit, t.size)
+        first, *others = self._likelihoods(unit, z, weight)
         moves = [_to_likelihood(other) for other in others]
         trained = self._train(first, rows, z, weight, rng, self.n_jobs, moves)
         self._trained = trained
@@ -332,10 +331,11 @@ class BayesianSVR(RegressionPredictions, BayesianMachine):
         check_is_fitted(self)
         return self._trained.to_pymc()
 
-    def _likelihoods(self, unit: float, n: int) -> list[Likelihood]:
-        """Return the likelihoods to choose from, for targets of a unit."""
-        betas = betas_of(self.beta, n)
-        widest = as_parameter("max_epsilon", self.max_epsilon, positive)
+    def _likelihoods(self, unit: float, z: Array, weight: Array | None) -> list[Likelihood]:
+        """Return the likelihoods to choose from, for targets z in a unit."""
+        betas = betas_of(self.beta, z.size)
+        spread = float(Scale.of(z[:, None], weight).spread[0])
+        widest = as_parameter("max_epsilon", self.max_epsilon, positive) * spread
         if isinstance(self.loss, str) and self.loss == "silf":
             return [silf_likelihood(beta, widest) for beta in betas]
         if self.beta != "auto":

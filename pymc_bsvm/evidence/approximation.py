@@ -250,10 +250,6 @@ class Approximation(ABC):
                     f"defined. {need.remedy}"
                 )
 
-    def for_search(self) -> Approximation:
-        """Return the same to the accuracy that a search for hyperparameters needs."""
-        return self
-
     def variants(self) -> tuple[Approximation, ...]:
         """Return what a plot or a verdict sets side by side, this approximation among them."""
         return (self,)

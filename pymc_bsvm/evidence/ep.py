@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
 
@@ -32,8 +32,6 @@ from pymc_bsvm.losses.parametrized import is_symbolic
 from pymc_bsvm.solvers import DualSolution, DualSolveError
 
 __all__ = ["EP", "EPError", "EPEvidence", "EPWarning", "ep_evidence"]
-
-_SEARCHED = 1e-4  # the residual while a search looks for hyperparameters
 
 type OnFailure = Literal["raise", "warn", "ignore"]
 
@@ -79,10 +77,6 @@ class EP(Approximation):
                 f"max_iter must be a positive whole number, but it is {self.max_iter!r}. "
                 "Pass the largest number of sweeps, such as 200."
             )
-
-    def for_search(self) -> EP:
-        """Return the same with a larger tolerance, whose square is in the evidence."""
-        return replace(self, tol=max(self.tol, _SEARCHED))
 
     def approximate(self, problem: Problem, start: Array | None = None) -> EPEvidence:
         """Return the evidence at the fixed point; ``start`` is that of a neighbouring problem.

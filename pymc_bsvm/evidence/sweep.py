@@ -115,6 +115,9 @@ class Sweep:
     def in_units(self, steps: Array) -> Array:
         """Return steps of (precision, shift) around the mean, in units of the marginals.
 
+        A row that counts w times has sqrt(w) of its step, so that sums of squares are those of w
+        rows.
+
         Parameters
         ----------
         steps : ndarray of shape (2 n,) or (2 n, k)
@@ -123,7 +126,9 @@ class Sweep:
         columns = (-1,) + (1,) * (steps.ndim - 1)
         q, g = (x.reshape(columns) for x in (self.variance, self.mean - self.problem.m))
         of_precision, of_shift = np.split(steps, 2)
-        return np.concatenate([q * of_precision, np.sqrt(q) * (of_shift - g * of_precision)])
+        count = np.sqrt(self.problem.weights).reshape(columns)
+        by_row = q * of_precision, np.sqrt(q) * (of_shift - g * of_precision)
+        return np.concatenate([count * step for step in by_row])
 
     @cached_property
     def terms(self) -> dict[str, float]:
