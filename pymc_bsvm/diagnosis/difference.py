@@ -67,6 +67,10 @@ class Difference:
         """Compare approximate means and variances with exact moments."""
         return cls(mean, np.sqrt(variance), exact.mean, exact.sd, exact.mean_error)
 
+    def sd_over(self, other: Difference) -> Array:
+        """Return the approximate standard deviations in units of those of another one."""
+        return _ratio(self.laplace_sd, other.laplace_sd, 1.0)
+
     def describe(self, label: str) -> str:
         """Say in a sentence how close the two are."""
         ratio = self.sd_ratio

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -11,11 +12,14 @@ import numpy as np
 from pymc import Model, modelcontext
 
 from pymc_bsvm._typing import Array
+from pymc_bsvm.approximations import EP, Approximation, Evidence, Laplace
 from pymc_bsvm.diagnosis.annealing import AnnealedEvidence, anneal_problem
 from pymc_bsvm.diagnosis.difference import Difference
 from pymc_bsvm.gp.conditioned import Conditioned
 from pymc_bsvm.inference.objective import marginals_of, only
 from pymc_bsvm.inference.result import EvidenceFit
+from pymc_bsvm.losses import Loss
+from pymc_bsvm.solvers import DualSolveError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -23,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["Verdict", "verdict"]
 
 _FEW = 100  # effective particles
+_SAME = 1.05  # ratio of standard deviations
 
 
 @dataclass(frozen=True)
@@ -34,13 +39,16 @@ class Verdict:
     approximation: str
     """The approximation that the model uses."""
     log_evidences: Mapping[str, float]
-    """Approximate log evidences, in nats: that of the model and those of its variants."""
+    """Approximate log evidences, in nats: that of the model, those of its variants and of other
+    approximations."""
     annealed: AnnealedEvidence = field(repr=False)
     """The unbiased estimate with its particles."""
     latent: Difference
     """The latent values at the data."""
     predictions: Difference | None
     """The latent values at Xnew, if it was given."""
+    others: Mapping[str, Difference] = field(default_factory=dict)
+    """The latent values at the data by other approximations, by name."""
 
     @property
     def log_evidence(self) -> float:
@@ -55,7 +63,12 @@ class Verdict:
     @property
     def error(self) -> float:
         """The model's log evidence less the unbiased one, in nats."""
-        return self.log_evidences[self.approximation] - self.log_evidence
+        return self.errors[self.approximation]
+
+    @property
+    def errors(self) -> Mapping[str, float]:
+        """All approximate log evidences less the unbiased one, in nats."""
+        return {k: value - self.log_evidence for k, value in self.log_evidences.items()}
 
     @property
     def sentence(self) -> str:
@@ -63,6 +76,7 @@ class Verdict:
         parts = [self._on_evidence(), self.latent.describe("f at the data")]
         if self.predictions is not None:
             parts.append(self.predictions.describe("f at Xnew"))
+        parts += [self._beside(label) for label in self.others]
         return " ".join([*parts, self._advice()])
 
     def _on_evidence(self) -> str:
@@ -72,6 +86,21 @@ class Verdict:
             return f"{of} is not visible here: {size} nats."
         side = "low" if self.error < 0.0 else "high"
         return f"The {self.approximation} evidence is {size} nats too {side} here."
+
+    def _beside(self, label: str) -> str:
+        """Set another approximation beside the model's own."""
+        pair = [(self.approximation, self.latent), (label, self.others[label])]
+        if label.startswith(Laplace.name):  # the ratio is that of Laplace's method to the other
+            pair.reverse()
+        (first, one), (second, two) = pair
+        ratio = one.sd_over(two)
+        middle = float(np.median(ratio))
+        known = first.startswith(Laplace.name) and second == EP.name
+        return (
+            f"The error of the {label} evidence is {self.errors[label]:+.2f} nats. The sds of "
+            f"{first} at the data are {ratio.min():.2f} to {ratio.max():.2f} times those of "
+            f"{second}, {middle:.2f} in the median{_reason(middle) if known else ''}."
+        )
 
     def _advice(self) -> str:
         if self.annealed.ess < _FEW:
@@ -85,8 +114,10 @@ class Verdict:
                 "The approximation serves at these hyperparameters; reweight tells whether its "
                 "error varies with them."
             )
+        close = [label.split()[0] for label, other in self.others.items() if other.close]
+        use = "".join(f"use approximation={x!r}, which is close here, or " for x in close[-1:])
         return (
-            "Where f or predictions matter, sample the latent values as well; reweight tells "
+            f"Where f or predictions matter, {use}sample the latent values as well; reweight tells "
             "whether the error of the evidence varies with the hyperparameters."
         )
 
@@ -107,10 +138,18 @@ class Verdict:
                 f"log evidence, {label}": (value, 0.0, "nats")
                 for label, value in self.log_evidences.items()
             },
-            f"error of {self.approximation}": (self.error, self.standard_error, "nats"),
+            **{
+                f"error of {label}": (value, self.standard_error, "nats")
+                for label, value in self.errors.items()
+            },
             "effective particles": (self.annealed.ess, math.nan, ""),
         }
-        for label, difference in (("f", self.latent), ("f at Xnew", self.predictions)):
+        by_others = [(f"f by {label}", other) for label, other in self.others.items()]
+        for label, difference in (
+            ("f", self.latent),
+            ("f at Xnew", self.predictions),
+            *by_others,
+        ):
             if difference is not None:
                 ratio = difference.sd_ratio
                 rows |= {
@@ -184,10 +223,14 @@ def verdict(
     marginal = only(marginals_of(model, name))
     evaluator, used = marginal.evaluator(model), marginal.approximation
     on = evaluator.at(point)
-    others = {
+    variants = {
         str(variant): evaluator.at(point, variant, on.evidence.start).evidence.log_evidence
         for variant in used.variants()
     }
+    others = {}
+    for other in _others(used, on.evidence.problem.loss):
+        with suppress(DualSolveError):
+            others[str(other)] = evaluator.at(point, other).evidence
     new = None if Xnew is None else on.rows(Xnew)
     annealed = anneal_problem(
         on.evidence.problem,
@@ -197,15 +240,27 @@ def verdict(
         random_seed=random_seed,
         progressbar=progressbar,
     )
-    posterior = on.evidence.posterior
     return Verdict(
         name=marginal.name,
         approximation=str(used),
-        log_evidences=others,
+        log_evidences=variants | {label: found.log_evidence for label, found in others.items()},
         annealed=annealed,
-        latent=Difference.between(posterior.mean, posterior.variance, annealed.moments),
+        latent=_at_the_data(on.evidence, annealed),
         predictions=None if new is None else _predictions(on, annealed, new),
+        others={label: _at_the_data(found, annealed) for label, found in others.items()},
     )
+
+
+def _others(used: Approximation, loss: Loss) -> Iterator[Approximation]:
+    """Return Laplace's approximation and EP, where they are defined and not used already."""
+    for other in (Laplace(), EP()):
+        if other.name != used.name and all(need.met(loss) for need in other.needs):
+            yield other
+
+
+def _at_the_data(evidence: Evidence, annealed: AnnealedEvidence) -> Difference:
+    posterior = evidence.posterior
+    return Difference.between(posterior.mean, posterior.variance, annealed.moments)
 
 
 def _predictions(on: Conditioned, annealed: AnnealedEvidence, Xnew: Array) -> Difference:
@@ -223,6 +278,15 @@ def _model_and_point(
     if isinstance(model, EvidenceFit):
         return model.model, model.point if point is None else point
     return modelcontext(model), point
+
+
+def _reason(ratio: float) -> str:
+    """Say where the sds of Laplace's method come from, which are this ratio of those of EP."""
+    if ratio < 1.0 / _SAME:
+        return ": the loss is more curved at the mode than on average over the posterior"
+    if ratio > _SAME:
+        return ": the loss is straighter at the mode than on average over the posterior"
+    return ": the curvature at the mode is that of the whole posterior"
 
 
 def _with_error(value: float, error: float) -> str:

@@ -13,7 +13,7 @@ from pymc_bsvm import losses
 from pymc_bsvm.diagnosis.annealing import annealed_evidence
 from pymc_bsvm.diagnosis.difference import Difference
 from pymc_bsvm.diagnosis.judgement import verdict
-from pymc_bsvm.evidence import laplace_evidence
+from pymc_bsvm.evidence import ep_evidence, laplace_evidence
 from pymc_bsvm.inference.result import EvidenceFit
 from tests.diagnosis.test_annealing import assert_moments
 from tests.gp import cases
@@ -157,7 +157,7 @@ def test_table_holds_the_numbers(seen):
     assert table.loc[f"error of {SMOOTH}", "value"] == seen.error
     assert table.loc[f"error of {SMOOTH}", "error"] == seen.standard_error
     assert table.loc["largest shift of the mean of f at Xnew", "value"] == seen.predictions.largest
-    assert len(table) == 15
+    assert len(table) == 23
 
 
 @pytest.mark.parametrize(
@@ -180,11 +180,60 @@ def test_advice_looks_at_predictions_too(seen, far):
     zero, one = np.zeros(2), np.ones(2)
     close, wide = Difference(zero, one, zero, one, zero), Difference(zero, 2 * one, zero, one, zero)
     assert seen.annealed.ess > 100.0
-    agreed = replace(seen, latent=close, predictions=close)
+    agreed = replace(seen, latent=close, predictions=close, others={})
     assert "serves at these hyperparameters" in agreed.sentence
     assert "sample the latent values" in replace(agreed, **{far: wide}).sentence
     alone = replace(agreed, predictions=None)
     assert "serves at these hyperparameters" in alone.sentence
+    better = replace(alone, latent=wide, others={"ep": close})
+    assert "use approximation='ep', which is close here, or sample the latent" in better.sentence
+    assert "use approximation" not in replace(better, others={"ep": wide}).sentence
+
+
+def test_expectation_propagation_stands_beside(seen, data):
+    K, loss, annealed = direct(data)
+    ep, laplace = ep_evidence(K, data.y, loss), laplace_evidence(K, data.y, loss)
+    assert seen.log_evidences["ep"] == pytest.approx(ep.log_evidence, abs=1e-6)
+    assert seen.errors["ep"] == pytest.approx(ep.log_evidence - annealed.log_evidence, abs=1e-6)
+    np.testing.assert_allclose(seen.others["ep"].laplace_mean, ep.mean, atol=1e-5)
+    np.testing.assert_allclose(seen.others["ep"].mean, seen.latent.mean)
+    ratio = np.sqrt(laplace.posterior.variance / ep.variance)
+    words = f"{ratio.min():.2f} to {ratio.max():.2f} times those of ep, {np.median(ratio):.2f} in"
+    assert words in seen.sentence
+    assert "more curved at the mode than on average" in seen.sentence
+    table = seen.to_dataframe()
+    assert table.loc["error of ep", "value"] == seen.errors["ep"]
+    assert table.loc["rms shift of the mean of f by ep", "value"] == seen.others["ep"].rms
+
+
+def labels_of(data, approximation):
+    with pm.Model() as model:
+        gp = bsvm.gp.BTSVC(cov_func=9.0 * pm.gp.cov.ExpQuad(2, ls=1.0))
+        gp.marginal_likelihood("y", X=data.X, y=data.labels, approximation=approximation)
+    return verdict(model, **QUICK)
+
+
+def test_a_model_with_expectation_propagation_has_laplace_beside(data):
+    """Before a wall Laplace's method is narrow, whichever of the two the model uses."""
+    one, two = (labels_of(data, name) for name in ("ep", "laplace"))
+    assert (one.approximation, list(one.others)) == ("ep", [SMOOTH])
+    for label in ("ep", SMOOTH):
+        assert one.log_evidences[label] == pytest.approx(two.log_evidences[label], abs=1e-5)
+    shared = re.compile(r"The sds of laplace \(smooth\) .*? over the posterior\.")
+    assert shared.search(one.sentence)[0] == shared.search(two.sentence)[0]
+    assert abs(one.error) < 0.1 < -two.error
+    assert one.latent.largest < 0.3 < 0.8 < two.latent.largest
+
+
+def test_a_loss_with_kinks_has_no_laplace_beside(data):
+    with pm.Model() as model:
+        gp = bsvm.gp.Laplace(cov_func=pm.gp.cov.ExpQuad(2, ls=1.0))
+        loss = losses.EpsilonInsensitive(4.0, 0.2)
+        gp.marginal_likelihood("y", X=data.X, y=data.y, loss=loss, approximation="ep")
+    got = verdict(model, **QUICK)
+    assert list(got.log_evidences) == ["ep"]
+    assert got.others == {}
+    assert "serves at these hyperparameters" in got.sentence
 
 
 def test_few_effective_particles_are_said(regression):
@@ -193,7 +242,7 @@ def test_few_effective_particles_are_said(regression):
     )
     assert got.predictions is None
     assert "effective particles only" in got.sentence
-    assert len(got.to_dataframe()) == 10
+    assert len(got.to_dataframe()) == 18
 
 
 def test_rows_that_are_known_a_priori_do_not_differ():
