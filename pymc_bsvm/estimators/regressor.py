@@ -67,9 +67,9 @@ class BayesianSVR(RegressionPredictions, BayesianMachine):
         share and 1, Huber's loss, and keeps what has the higher evidence; with 1 all rows whose
         residual is not zero are support vectors.
     max_epsilon : float, default 0.5
-        Largest half width of the tube, in standard deviations of the targets. A wider tube can hold nearly all targets of noise that is almost
-        uniform, whatever the function is: the evidence may then prefer a function that explains
-        nothing.
+        Largest half width of the tube, in standard deviations of the targets. A wider tube can hold
+        nearly all targets of noise that is almost uniform, whatever the function is: the evidence
+        may then prefer a function that explains nothing.
     noise : {"auto", "loss", "student"}, default "auto"
         Noise of the predictions. It is fitted after the hyperparameters, to the density of each
         target given all the others: in the family of the loss, of Student's t distribution, or of
