@@ -15,6 +15,8 @@ from pymc_bsvm.covariance.product import exact_product
 
 __all__ = ["DenseConditioned", "condition_dense"]
 
+_TOLD = 1e-5  # share of a precision that keeps ten digits of one minus the rest
+
 
 @dataclass(frozen=True, eq=False)
 class DenseConditioned(Factored):
@@ -31,13 +33,13 @@ class DenseConditioned(Factored):
         variance: Array = np.diag(self.K).copy()
         if index.size == 0:
             return variance
-        known = root**2 * variance[index] > 1.0  # where the data say much
+        told = 1.0 - self.inverse_diagonal  # what the row's own observation adds to its precision
+        known = told > _TOLD  # there, what is left of it does not cancel
         rest = np.setdiff1d(np.arange(variance.size), index[known])
         scaled = root[:, None] * self.K[np.ix_(index, rest)]
         half = solve_triangular(self.factor.cholesky, scaled, lower=True, check_finite=False)
         variance[rest] = np.maximum(variance[rest] - np.einsum("ij,ij->j", half, half), 0.0)
-        # there, this form does not cancel
-        variance[index[known]] = ((1.0 - self.inverse_diagonal) / root**2)[known]
+        variance[index[known]] = (told / root**2)[known]
         return variance
 
     def shrink(self, x: Array) -> Array:

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.linalg.lapack import dtrtri
 
 from pymc_bsvm._typing import Array
 from pymc_bsvm.covariance import woodbury
-from pymc_bsvm.covariance.lapack import cholesky_inverse_in_place, cholesky_solve_in_place
+from pymc_bsvm.covariance.lapack import cholesky_solve_in_place
 from pymc_bsvm.covariance.woodbury import Woodbury
 
 __all__ = ["Factor", "Factored", "LowRankFactor", "as_factor"]
@@ -41,10 +42,12 @@ class Factor:
         return 2.0 * float(np.log(np.diag(self.cholesky)).sum())
 
     def inverse_diagonal(self) -> Array:
-        """Return the diagonal of ``B⁻¹``, of shape (r,)."""
-        inverse = self.cholesky.copy()
-        cholesky_inverse_in_place(inverse)
-        return np.diag(inverse).copy()
+        """Return the diagonal of ``B⁻¹``, of shape (r,): sums of squares over those of ``L⁻¹``."""
+        if self.index.size == 0:
+            return np.zeros(0)
+        inverse, _ = dtrtri(self.cholesky.T, lower=0)  # of L', which is in the order of Fortran
+        above = np.triu(inverse)
+        return np.asarray(np.einsum("ij,ij->i", above, above))
 
 
 @dataclass(frozen=True)

@@ -14,6 +14,7 @@ from pymc_bsvm._typing import Array
 from pymc_bsvm.estimators.kernels import Kernel
 from pymc_bsvm.estimators.likelihood import Likelihood
 from pymc_bsvm.evidence.approximation import Approximation, Evidence
+from pymc_bsvm.evidence.ep import EP
 from pymc_bsvm.evidence.flat_posterior import flat, with_width
 from pymc_bsvm.evidence.laplace import Laplace
 from pymc_bsvm.evidence.posterior import Posterior
@@ -22,11 +23,13 @@ from pymc_bsvm.losses import Loss
 from pymc_bsvm.search import Hyperparameter
 from pymc_bsvm.solvers import DualSolveError
 
-__all__ = ["LAPLACE", "Blueprint", "Machine", "MachineEvidence", "posterior_of"]
+__all__ = ["LAPLACE", "PROPAGATION", "Blueprint", "Machine", "MachineEvidence", "posterior_of"]
 
 # A dual whose gap is g nats has latent values within sqrt(2 g) posterior standard deviations of the
 # exact ones. Where there is next to no noise, rounding keeps the gap above what a model asks for.
 LAPLACE = Laplace(tol=1e-5)
+# The square of the residual is in the evidence, and itself in the means, in standard deviations.
+PROPAGATION = EP(tol=1e-4)
 _BLOCK = 4096  # new rows at a time, so that the memory of predictions does not grow with them
 
 

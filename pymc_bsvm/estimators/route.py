@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from pymc_bsvm._typing import Array
-from pymc_bsvm.estimators.machine import LAPLACE
+from pymc_bsvm.estimators.machine import LAPLACE, PROPAGATION
 from pymc_bsvm.evidence.approximation import Approximation, approximation_of
-from pymc_bsvm.evidence.ep import EP
 from pymc_bsvm.losses.base import Loss
 
 __all__ = ["Route", "route_of"]
@@ -36,8 +35,9 @@ def route_of(approximation: Any, loss: Loss, n: int, sample_weight: Array | None
     if approximation == "auto":
         whole = sample_weight is None or sample_weight.min() >= 1.0
         if loss.task == "classification" and n <= _MOST and whole:
-            return Route(EP(), _SPREAD)
-        return Route(LAPLACE if all(need.met(loss) for need in LAPLACE.needs) else EP())
-    route = Route(LAPLACE if approximation == LAPLACE.name else approximation_of(approximation))
+            return Route(PROPAGATION, _SPREAD)
+        return Route(LAPLACE if all(need.met(loss) for need in LAPLACE.needs) else PROPAGATION)
+    by_name = {route.name: route for route in (LAPLACE, PROPAGATION)}
+    route = Route(by_name.get(approximation) or approximation_of(approximation))
     route.approximation.check(loss)
     return route

@@ -86,9 +86,9 @@ def test_probabilities_are_bolder_than_laplace_s_and_right(rings):
     X, y, X_new, y_new = rings
     model = BayesianSVC(random_state=0).fit(X, y)
     timid = BayesianSVC(approximation="laplace", random_state=0).fit(X, y)
-    assert model.approximation_ == EP()
+    assert model.approximation_ == EP(tol=1e-4)
     assert isinstance(timid.approximation_, Laplace)
-    assert 0.0 <= model.residual_ <= 1e-6
+    assert 0.0 <= model.residual_ <= 1e-4
     assert timid.residual_ == timid.gap_
     assert log_loss(model, X_new, y_new) < log_loss(timid, X_new, y_new) - 0.03
     assert confidence_gap(model, X_new, y_new) < 0.6 * confidence_gap(timid, X_new, y_new)
@@ -104,14 +104,14 @@ def test_support_vectors_are_those_of_the_map_estimate(rings):
     np.testing.assert_array_equal(model.support_, np.flatnonzero(solution.a))
     np.testing.assert_allclose(model.dual_coef_[0], solution.a[model.support_], atol=1e-6)
     evidence = bsvm.ep_evidence(K, signs, losses.Trigonometric())
-    assert model.log_evidence_ == pytest.approx(evidence.log_evidence, abs=1e-6)
+    assert model.log_evidence_ == pytest.approx(evidence.log_evidence, abs=1e-3)
     assert model.gap_ < 1e-5
 
 
 def test_noise_with_a_kink():
     data = cases.line(40)
     model = BayesianSVR(loss="laplace", tol=1.0, random_state=0).fit(data.X, data.y)
-    assert model.approximation_ == EP()
+    assert model.approximation_ == EP(tol=1e-4)
     assert np.abs(model.predict(data.X) - np.sin(data.X[:, 0])).max() < 0.4
     with pytest.raises(ValueError, match="Laplace has no curvature"):
         BayesianSVR(loss="laplace", approximation="laplace").fit(data.X, data.y)
