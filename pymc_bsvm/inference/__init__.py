@@ -6,6 +6,7 @@ from pymc_bsvm.inference.comparison import compare_evidence
 from pymc_bsvm.inference.fit import fit_evidence
 from pymc_bsvm.inference.hessian import Hessian
 from pymc_bsvm.inference.latent import latent_model
+from pymc_bsvm.inference.peak import Peak
 from pymc_bsvm.inference.posteriors import PosteriorComparison, compare_posteriors
 from pymc_bsvm.inference.result import EvidenceFit
 from pymc_bsvm.search import Ending, Restart
@@ -15,6 +16,7 @@ __all__ = [
     "Ending",
     "EvidenceFit",
     "Hessian",
+    "Peak",
     "PosteriorComparison",
     "Restart",
     "compare_evidence",

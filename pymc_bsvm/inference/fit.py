@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import numbers
+import warnings
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -14,15 +15,21 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from pymc_bsvm._pymc import make_initial_point_fns_per_chain
 from pymc_bsvm._typing import Array
 from pymc_bsvm._validation import as_parameter, positive
+from pymc_bsvm.evidence.approximation import Evidence
 from pymc_bsvm.inference.hessian import Hessian, nearest_gaussian
 from pymc_bsvm.inference.objective import LogPosterior, Marginal, marginals_of
+from pymc_bsvm.inference.peak import Check, Peak, check_of, peak_at
 from pymc_bsvm.inference.result import EvidenceFit
-from pymc_bsvm.search import Ending, Report, Start, multistart
+from pymc_bsvm.search import Ascents, Ending, Report, Start, multistart
 
 __all__ = ["fit_evidence"]
 
 _LOGGER = logging.getLogger("pymc_bsvm")
 _INTERRUPTED = "fit_evidence: interrupted after %d of %d starts; what was finished is kept."
+_REMEDY = (
+    "The fit is on a spike of Laplace's approximation: use approximation='ep', or more rows or "
+    "narrower priors."
+)
 _PAPER_STARTS = {"C": 1.0, "epsilon": 0.05}  # section 4.4 of [Chu03]_
 
 
@@ -38,6 +45,7 @@ def fit_evidence(
     gtol: float = 1e-2,
     maxiter: int = 500,
     hessian: bool = False,
+    check: Check = "auto",
 ) -> EvidenceFit:
     """Find the hyperparameters of the highest posterior density, or of the highest evidence.
 
@@ -72,6 +80,12 @@ def fit_evidence(
         Find the Gaussian nearest to the posterior of the hyperparameters around the mode, so that
         the fit has standard deviations and draws. It costs some hundred evaluations; see
         `pymc_bsvm.inference.hessian.nearest_gaussian`.
+    check : {"auto", True, False}
+        Compare Laplace's evidence at the best point and at its neighbours with that of expectation
+        propagation, and warn if it is more than a nat too high at the best point alone: a spike,
+        as there are on few rows. "auto" spends a fifth of what the search cost: on up to eight
+        neighbours, on two at least up to 200 rows, on none above 1000. It is without effect on
+        models that have another approximation.
 
     Returns
     -------
@@ -96,7 +110,7 @@ def fit_evidence(
     ----------
     [Chu03]_, sections 4.3 and 5.4.
     """
-    model = modelcontext(model)
+    model, check = modelcontext(model), check_of(check)
     marginals = marginals_of(model)
     if not isinstance(restarts, numbers.Integral) or restarts < 1:
         raise ValueError(
@@ -120,10 +134,7 @@ def fit_evidence(
                 f"The objective is not finite at any of the {len(starts)} starts. "
                 "Pass start=...; gp.evidence(point) says what is wrong at a point."
             )
-        if found.interrupted:
-            _LOGGER.warning(_INTERRUPTED, len(found.runs), len(starts))
-        if best.ending is not Ending.CONVERGED:
-            _LOGGER.warning("fit_evidence: %s", best.ending.value)
+        _log_ending(found, len(starts))
         gaussian = None
         if hessian:
             task = bar.add_task("Error bars", total=None)
@@ -142,6 +153,7 @@ def fit_evidence(
         hessian=gaussian,
         model=model,
         _objective=objective,
+        check=_peak(objective, evidences, found, check),
     )
 
 
@@ -193,6 +205,25 @@ def _starts(
         draws = initial({rv: "prior" for rv in model.free_RVs}, draws=count - 2)
         starts += [Start(f"prior draw {k}", x) for k, x in enumerate(draws, start=1)]
     return starts
+
+
+def _log_ending(found: Ascents, count: int) -> None:
+    """Say what did not end as it should."""
+    if found.interrupted:
+        _LOGGER.warning(_INTERRUPTED, len(found.runs), count)
+    if found.best.ending is not Ending.CONVERGED:
+        _LOGGER.warning("fit_evidence: %s", found.best.ending.value)
+
+
+def _peak(
+    objective: LogPosterior, evidences: Mapping[str, Evidence], found: Ascents, check: Check
+) -> Peak | None:
+    """Compare the best point with its neighbours, and warn of a spike."""
+    evaluations = sum(run.evaluations for run in found.runs)
+    peak = peak_at(found.best.end, objective, evidences, check, evaluations)
+    if peak is not None and peak.is_spike:
+        warnings.warn(f"{peak}. {_REMEDY}", UserWarning, stacklevel=3)
+    return peak
 
 
 def _error_bars(

@@ -22,6 +22,7 @@ from pymc_bsvm.gp.conditioned import Conditioned
 from pymc_bsvm.inference.committee import Committee
 from pymc_bsvm.inference.hessian import Hessian
 from pymc_bsvm.inference.objective import LogPosterior, marginals_of, only
+from pymc_bsvm.inference.peak import Peak
 from pymc_bsvm.inference.summary import summary_of
 from pymc_bsvm.search import Ending, Restart
 from pymc_bsvm.solvers import DualSolution, DualSolveError
@@ -57,6 +58,8 @@ class EvidenceFit(ByCloudpickle):
     hessian: Hessian | None
     model: Model = field(repr=False)
     _objective: LogPosterior = field(repr=False)
+    check: Peak | None = None
+    """Whether the fit is a peak by expectation propagation as well; None if it was not asked."""
 
     @property
     def best(self) -> Restart:
@@ -285,6 +288,8 @@ class EvidenceFit(ByCloudpickle):
             )
         ended = sum(run.ending is Ending.CONVERGED for run in self.runs)
         lines.append(f"{ended} of {len(self.runs)} starts converged. {self.best.ending.value}")
+        if self.check is not None:
+            lines.append(f"{self.check}.")
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from pymc_bsvm.evidence.approximation import Approximation
+from pymc_bsvm.evidence.approximation import Approximation, approximation_of
 from pymc_bsvm.inference.objective import marginals_of
 from pymc_bsvm.inference.result import EvidenceFit
 from pymc_bsvm.reporting.training import axes_or_new
@@ -24,6 +25,7 @@ def plot_evidence_profile(
     span: float = 1.0,
     points: int = 61,
     exact: bool = True,
+    beside: Sequence[str | Approximation] = (),
     ax: Axes | None = None,
 ) -> Axes:
     """Plot the log evidence along one hyperparameter, the others staying at the fit.
@@ -42,6 +44,8 @@ def plot_evidence_profile(
         Number of evaluations.
     exact : bool, default True
         For Laplace's approximation: draw the exact evidence, which jumps, beside the smooth one.
+    beside : sequence of str or Approximation
+        Other approximations to draw, such as ``["ep"]``: a spike of one is none of the other.
     ax : matplotlib axes, optional
         Where to draw. New ones by default.
 
@@ -72,6 +76,8 @@ def plot_evidence_profile(
     marginals = marginals_of(fit.model)
     own = [marginal.approximation for marginal in marginals]
     curves = list(zip(*(a.variants() for a in own), strict=False)) if exact else [tuple(own)]
+    curves += [(approximation_of(other),) * len(own) for other in beside]
+    others = [curve for curve in curves if list(curve) != own]
     along = [_moved(fit, name, index, value) for value in values]
     counts = np.zeros(points)
     for curve in sorted(curves, key=lambda curve: list(curve) == own):  # the model's own on top
@@ -84,7 +90,7 @@ def plot_evidence_profile(
                 evidence[k] += found.log_evidence
                 if list(curve) == own:
                     counts[k] += found.solution.support.sum()
-        color = "C0" if list(curve) == own else "C1"
+        color = "C0" if list(curve) == own else f"C{others.index(curve) + 1}"
         ax.plot(values, evidence, color=color, lw=1.0, label=_label(curve))
     ax.axvline(center, color="0.7", lw=0.8, zorder=0)
     label = name + (str(list(index)) if index else "")

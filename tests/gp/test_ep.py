@@ -137,6 +137,7 @@ def test_a_fit_is_a_mode_of_evidence_and_prior(fitted, data):
         for factor in (0.9, 1.1):
             assert height(**at | {name: factor * at[name]}) < fit.objective
     assert fit.evidence.certificate.residual <= 1e-6
+    assert fit.check is None
 
 
 def test_fits_by_two_approximations_are_told_apart(fitted, data):

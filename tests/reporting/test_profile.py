@@ -121,6 +121,20 @@ def test_several_variables_are_added_up(fit: EvidenceFit) -> None:
     np.testing.assert_array_equal(twin(ax).lines[0].get_ydata(), counts)
 
 
+def test_expectation_propagation_beside(fit: EvidenceFit) -> None:
+    data = cases.plane(25)
+    ax = plot_evidence_profile(fit, "C", points=3, beside=["ep"])
+    lines = labelled(ax.lines)
+    assert sorted(lines) == ["ep", "laplace (exact)", "laplace (smooth)"]
+    K, C = cases.ard(data.X, data.X, fit.point["ls"]), float(fit.point["C"])
+    expected = [
+        bsvm.ep_evidence(K, data.y, losses.SILF(c, 0.2, 0.3)).log_evidence
+        for c in C * np.exp([-1.0, 0.0, 1.0])
+    ]
+    np.testing.assert_allclose(lines["ep"].get_ydata(), expected, atol=1e-6)
+    assert lines["ep"].get_color() == "C2"
+
+
 def test_the_fit_stays_as_it_is(fit: EvidenceFit) -> None:
     before = {name: np.array(value) for name, value in fit.point.items()}
     plot_evidence_profile(fit, "ls", index=(0,), points=3)
