@@ -24,12 +24,16 @@ from pymc_bsvm._pymc import (
     model_observed_rv,
     toposort_replace,
 )
+from pymc_bsvm._typing import Array
 from pymc_bsvm.distributions.targets import likelihood
 from pymc_bsvm.gp.data import as_inputs
 from pymc_bsvm.inference.objective import marginals_of
+from pymc_bsvm.inference.rotation import Around, Rotation, WhiteRV, point_around, sites_at
 from pymc_bsvm.ops.base import WarmStarted
 
 __all__ = ["latent_model"]
+
+type Sites = tuple[Array, Array]
 
 
 def latent_model(
@@ -37,6 +41,7 @@ def latent_model(
     *,
     new: Mapping[str, Any] | None = None,
     jitter: float = JITTER_DEFAULT,
+    around: Around | None = None,
 ) -> Model:
     """Build the model with free latent values from a model with a Laplace evidence.
 
@@ -60,13 +65,19 @@ def latent_model(
         that the Cholesky factor exists. PyMC's `pm.gp.Latent` adds the same number as it stands.
         At the default, the latent values get an independent part with a standard deviation of a
         thousandth of the prior's.
+    around : {"ep"}, EvidenceFit or mapping, optional
+        Free variables in which the latent values are near a standard normal a posteriori, by the
+        Gaussian of expectation propagation at this point of the hyperparameters; "ep" looks for
+        the mode of its evidence, which takes seconds. The posterior stays the same. For another
+        model of the same draws, such as that of `new`, pass the same fit or point.
 
     Returns
     -------
     pymc.Model
         For an observed variable ``y``, with the same name, dims and data, it has
 
-        - ``f_y_rotated_``, free and standard normal, of shape (n,);
+        - ``f_y_rotated_``, free and standard normal, of shape (n,); with `around` in its place
+          ``f_y_white_``, which is near a standard normal a posteriori;
         - ``f_y``, the latent values: mean plus Cholesky factor times ``f_y_rotated_``;
         - ``y``, the likelihood, such as `SILF` or `Trigonometric`.
 
@@ -75,8 +86,8 @@ def latent_model(
     Raises
     ------
     ValueError
-        If the model has no Laplace variable, or other variables that depend on the Laplace
-        approximation, such as those of ``gp.conditional``.
+        If `around` is none of these, if the model has no Laplace variable, or other variables that
+        depend on the Laplace approximation, such as those of ``gp.conditional``.
     NotImplementedError
         If there is no likelihood for the loss; see `distributions.likelihood`.
 
@@ -92,6 +103,12 @@ def latent_model(
     jittered starts lie behind it. Sample with
     ``pm.sample(nuts_sampler="pymc", init="adapt_diag")``, which does not jitter, and expect
     divergences where trajectories meet the wall; `Trigonometric` says more.
+
+    With `around`, the latent values start at the mean of the Gaussian, in front of all walls, and
+    few trajectories meet one. The map from ``f_y_white_`` to ``f_y`` is affine for given
+    hyperparameters: the sites of expectation propagation stay as they are at the point, the prior
+    that they are multiplied with follows the hyperparameters; see
+    `pymc_bsvm.inference.rotation.Rotation`. So the rows of the data must stay, too.
 
     Examples
     --------
@@ -116,12 +133,16 @@ def latent_model(
             "which the new inputs belong to. Leave new out, or build a model for each variable."
         )
     _check_no_conditional(model)
+    sites: list[Sites | None] = [None] * len(marginals)
+    if around is not None:
+        point = point_around(model, around)
+        sites = [sites_at(model, marginal, point) for marginal in marginals]
     with _default_starts(model) as initvals:
         fgraph, memo = fgraph_from_model(model)
     replacements = []
-    for marginal in marginals:
+    for marginal, known in zip(marginals, sites, strict=True):
         node = memo[marginal.rv].owner
-        process = _Process.of(node, jitter)
+        process = _Process.of(node, jitter, known)
         rv = likelihood(process.loss, process.f)
         observed = model_observed_rv(rv, node.inputs[1], node.op.name, *node.op.dims)
         replacements.append((node.outputs[0], observed))
@@ -147,19 +168,24 @@ class _Process:
     factor: Any
     """Cholesky factor of the covariance, of shape (n, n)."""
     rotated: Any
+    """Latent values in units of that factor, of shape (n,)."""
     f: Any
 
     @classmethod
-    def of(cls, node: Any, jitter: float) -> _Process:
+    def of(cls, node: Any, jitter: float, sites: Sites | None) -> _Process:
         """Add the latent values that a node of an observed variable integrates out."""
         rv, dims = node.inputs[0], node.op.dims
         specification, (_, _, X, *variables) = rv.owner.op.specification, rv.owner.inputs
         loss, parameters = specification.split(X, variables)
         mean, K = specification.moments(X, parameters)
-        factor = cholesky(_stabilize(K, jitter))
-        name = f"f_{node.op.name}"
-        n = X.type.shape[0] or X.shape[0]
-        rotated = _free(pm.Normal.dist(0.0, 1.0, shape=(n,)), f"{name}_rotated_", *dims)
+        K = _stabilize(K, jitter)
+        factor, name = cholesky(K), f"f_{node.op.name}"
+        if sites is None:
+            n = X.type.shape[0] or X.shape[0]
+            rotated = _free(pm.Normal.dist(0.0, 1.0, shape=(n,)), f"{name}_rotated_", *dims)
+        else:
+            rotation = Rotation.of(mean, K, factor, *sites)
+            rotated = rotation(_free(WhiteRV.rv_op(*rotation.inputs), f"{name}_white_", *dims))
         f = model_deterministic(mean + factor @ rotated, name, *dims)
         return cls(specification, variables, loss, X, parameters, jitter, factor, rotated, f)
 
