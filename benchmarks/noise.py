@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from scipy import stats
 from sklearn import datasets
 
 import pymc_bsvm as bsvm
+from benchmarks._compare import with_better_peer
 from benchmarks._machine import machine
 from benchmarks.estimators import (
     GPY,
@@ -46,7 +46,7 @@ OURS: dict[str, dict[str, Any]] = {
     "beta of the papers": {"beta": "papers"},
 }
 PEERS = ("GPR", "GPy Student-t")
-LEVEL = 0.05
+COMPARED = "set | better peer | ours minus its | partitions | p | so ours is"
 STANDARDISED = """X, y, X_new = load()
 m, s = X.mean(0), X.std(0)
 X, X_new = (X - m) / s, (X_new - m) / s
@@ -123,27 +123,6 @@ def rows(book: Book) -> Iterator[list[str]]:
             ]
 
 
-def comparisons(book: Book) -> Iterator[list[str]]:
-    """Yield the default against the better peer of each set, corrected by Holm's method."""
-    found = []
-    for task, methods in book.entries.items():
-        ours = methods["BayesianSVR, default"]
-        known = [peer for peer in PEERS if peer in methods]
-        peer = min(known, key=lambda name: np.mean([r["nlpd"] for r in methods[name].values()]))
-        common = sorted(ours.keys() & methods[peer].keys())
-        d = np.array([ours[s]["nlpd"] - methods[peer][s]["nlpd"] for s in common])
-        found.append((task, peer, d, float(stats.ttest_1samp(d, 0.0).pvalue)))
-    order = np.argsort([p for *_, p in found])
-    corrected, largest = np.empty(len(found)), 0.0
-    for k, place in enumerate(order):
-        largest = max(largest, min((len(found) - k) * found[place][-1], 1.0))
-        corrected[place] = largest
-    for (task, peer, d, _), p in zip(found, corrected, strict=True):
-        said = "as good" if p > LEVEL else "better" if d.mean() < 0.0 else "**worse**"
-        error = d.std(ddof=1) / np.sqrt(d.size)
-        yield [task, peer, f"{d.mean():+.3f} ± {error:.3f}", f"{p:.2g}", said]
-
-
 def report(book: Book, options: argparse.Namespace) -> str:
     """Return the page."""
     packages = ("numpy", "scipy", "scikit-learn")
@@ -164,7 +143,7 @@ of freedom and is fitted up to 300 rows.{without}
 Mean difference of the NLPD over the partitions and its standard error; negative is better for us.
 p by a paired t test, corrected for the {len(book.entries)} sets by Holm's method.
 
-{table("set | better peer | ours minus its | p | so ours is", comparisons(book), left=2)}
+{table(COMPARED, with_better_peer(book, "BayesianSVR, default", PEERS, "nlpd", 3), left=2)}
 ## All
 
 {table("set | method | RMSE | NLPD | inside 90 % | partitions", rows(book))}"""

@@ -37,7 +37,8 @@ def route_of(approximation: Any, loss: Loss, n: int, sample_weight: Array | None
         if loss.task == "classification" and n <= _MOST and whole:
             return Route(PROPAGATION, _SPREAD)
         return Route(LAPLACE if all(need.met(loss) for need in LAPLACE.needs) else PROPAGATION)
-    by_name = {route.name: route for route in (LAPLACE, PROPAGATION)}
-    route = Route(by_name.get(approximation) or approximation_of(approximation))
+    by_name = {each.name: each for each in (LAPLACE, PROPAGATION)}
+    named = by_name.get(approximation) if isinstance(approximation, str) else None
+    route = Route(named or approximation_of(approximation))
     route.approximation.check(loss)
     return route
