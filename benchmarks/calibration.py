@@ -208,7 +208,7 @@ def intervals(likelihood: Callable[[Any, Any], Any], noise: Any, seed: int) -> I
     X_new, y_new = bsvm.datasets.sinc(NEW_ROWS, noise, random_state=10_000 + seed)
     with pm.Model():
         gp = likelihood(X, y)
-        fit = bsvm.fit_evidence(restarts=2, random_seed=seed, progressbar=False)
+        fit = bsvm.fit_evidence(restarts=2, random_seed=seed, progressbar=False, check=False)
         targets = gp.predictive(X_new, point=fit.point)
     low_90, low_50, high_50, high_90 = targets.quantile(np.array([[0.05], [0.25], [0.75], [0.95]]))
     return Intervals(
