@@ -61,8 +61,16 @@ with pm.Model() as model:
 # ## Route 1: the mode of the evidence
 
 # %%
-fit = bsvm.fit_evidence(model, restarts=3, random_seed=1, progressbar=False)
+fit = bsvm.fit_evidence(model, restarts=3, hessian=True, random_seed=1, progressbar=False)
 print(fit)
+
+# %% [markdown]
+# Route 1b integrates over the hyperparameters by 25 evaluations of the evidence around the mode.
+
+# %%
+integral = fit.integrate(progressbar=False)
+print(integral)
+integral.summary().round(3)
 
 # %% [markdown]
 # ## Route 2: NUTS on the evidence
@@ -134,7 +142,11 @@ comparison.predictive.round(3)
 
 # %%
 axes = plot_marginals(
-    {"1 mode": fit, "2 evidence": marginal, "3 latent": latent},
+    {
+        "1b integral": integral.to_datatree(random_seed=1),
+        "2 evidence": marginal,
+        "3 latent": latent,
+    },
     var_names=["ls", "eta", "C", "epsilon"],
 )
 axes[0].figure.set_size_inches(10, 2.6)

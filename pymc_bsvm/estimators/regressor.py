@@ -24,13 +24,13 @@ from pymc_bsvm.estimators.likelihood import (
     silf_likelihood,
 )
 from pymc_bsvm.estimators.machine import posterior_of
-from pymc_bsvm.estimators.mixture import RegressionMixture
 from pymc_bsvm.estimators.predictions import RegressionPredictions
 from pymc_bsvm.estimators.scale import Scale
 from pymc_bsvm.estimators.search import Move
 from pymc_bsvm.estimators.trained import choices_of, table_of
 from pymc_bsvm.estimators.tree import tree_of
 from pymc_bsvm.evidence.approximation import Approximation, Evidence
+from pymc_bsvm.evidence.mixture import RegressionMixture
 from pymc_bsvm.evidence.noise import LeaveOneOut, Noise, NoiseKind, check_kind, fit_noise
 from pymc_bsvm.evidence.prediction import RegressionPredictive
 from pymc_bsvm.losses.base import RegressionLoss

@@ -27,7 +27,7 @@ type NoiseKind = Literal["auto", "loss", "student"]
 
 _REACH = 1000.0  # how far a parameter goes from its start, as a factor
 _FEWEST = 10  # rows that tell of the shape of their noise
-_NU_START, _NU_LOW, _NU_HIGH = 4.0, 2.5, 300.0
+_NU_START, _NU_LOW, _NU_HIGH = 4.0, 1.5, 300.0
 
 
 type Noise = RegressionLoss | StudentNoise
@@ -84,12 +84,12 @@ def fit_noise(others: LeaveOneOut, loss: RegressionLoss, kind: NoiseKind) -> Noi
     check_kind(kind)
     if kind == "auto" and others.y.size < _FEWEST:
         return loss
-    found: list[Noise] = []
-    if kind != "student":
-        found.append(_of_family(others, loss))
-    if kind != "loss":
-        found.append(_of_student(others, loss))
-    return max(found, key=others.score)
+    if kind == "student":
+        return _of_student(others, loss)
+    of_family = _of_family(others, loss)
+    if kind == "loss":
+        return of_family
+    return max(of_family, _of_student(others, of_family), key=others.score)
 
 
 def check_kind(kind: Any) -> None:
@@ -118,17 +118,17 @@ def _of_family(others: LeaveOneOut, loss: RegressionLoss) -> RegressionLoss:
 
 
 def _of_student(others: LeaveOneOut, loss: RegressionLoss) -> StudentNoise:
-    """Return the best noise of Student's family."""
-    unit = max(others.residual, float(np.sqrt(np.max(loss.variance()))) / _REACH)
-    return StudentNoise(
-        *_highest(
-            others,
-            lambda values: StudentNoise(*values),
-            np.array([_NU_START, unit]),
-            np.array([_NU_LOW, unit / _REACH]),
-            np.array([_NU_HIGH, unit * _REACH]),
-        )
+    """Return the best noise of Student's family; ``loss`` stands in for its variance."""
+    sd = float(np.sqrt(np.max(loss.variance())))
+    unit = max(others.residual, sd / _REACH)
+    values = _highest(
+        others,
+        lambda values: StudentNoise(*values),
+        np.array([_NU_START, unit]),
+        np.array([_NU_LOW, unit / _REACH]),
+        np.array([_NU_HIGH, unit * _REACH]),
     )
+    return StudentNoise(*values, stand_in=sd)
 
 
 def _highest(

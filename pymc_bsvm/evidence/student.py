@@ -19,6 +19,7 @@ _LOG_ROOT_2PI = 0.5 * np.log(2.0 * np.pi)
 _STEP = 0.3  # of the trapezoidal rule, whose error is exp(-pi² / step)
 _DEPTH = 36.0  # nats below the top at which the rule ends
 _BLOCK = 4096  # rows at a time
+_FEW = 2.5  # degrees of freedom up to which a stand-in has the variance
 
 
 @dataclass(frozen=True)
@@ -31,10 +32,14 @@ class StudentNoise:
         Degrees of freedom; the variance is infinite up to 2.
     scale : float
         Unit of the noise, in units of the targets.
+    stand_in : float
+        Standard deviation to report where there is none, or one that says little: up to 2.5 degrees
+        of freedom. In units of the targets.
     """
 
     nu: float
     scale: float
+    stand_in: float = np.inf
 
     def __post_init__(self) -> None:
         """Check the parameters."""
@@ -46,12 +51,14 @@ class StudentNoise:
         return 0.0
 
     def variance(self) -> float:
-        """Return the variance of the noise."""
+        """Return the variance of the noise, or that of its stand-in."""
+        if self.nu <= _FEW and np.isfinite(self.stand_in):
+            return self.stand_in**2
         return self.scale**2 * self.nu / (self.nu - 2.0) if self.nu > 2.0 else np.inf
 
     def scaled(self, unit: float) -> Self:
         """Return the noise in units that are ``unit`` times as small."""
-        return type(self)(self.nu, unit * self.scale)
+        return type(self)(self.nu, unit * self.scale, unit * self.stand_in)
 
     def spread(self, shape: tuple[int, ...]) -> Self:
         """Return the noise of rows of a shape: the same for all."""

@@ -5,6 +5,7 @@ from pymc_bsvm.inference.committee import Committee
 from pymc_bsvm.inference.comparison import compare_evidence
 from pymc_bsvm.inference.fit import fit_evidence
 from pymc_bsvm.inference.hessian import Hessian
+from pymc_bsvm.inference.integral import HyperparameterMarginal, Integral
 from pymc_bsvm.inference.latent import latent_model
 from pymc_bsvm.inference.peak import Peak
 from pymc_bsvm.inference.posteriors import PosteriorComparison, compare_posteriors
@@ -16,6 +17,8 @@ __all__ = [
     "Ending",
     "EvidenceFit",
     "Hessian",
+    "HyperparameterMarginal",
+    "Integral",
     "Peak",
     "PosteriorComparison",
     "Restart",

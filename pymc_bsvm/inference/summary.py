@@ -18,7 +18,7 @@ from pymc_bsvm.inference.hessian import Hessian
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["summary_of"]
+__all__ = ["labels_of", "summary_of"]
 
 _SHARE = Interval(0.0, 1.0)
 
@@ -59,7 +59,9 @@ def summary_of(
         marginals = None if gaussian is None else _marginals(model, name, value.shape, gaussian)
         if gaussian is not None and marginals is None:
             drawn = drawn or draws()
-        for index, label in zip(np.ndindex(value.shape), _labels(model, name, value), strict=True):
+        for index, label in zip(
+            np.ndindex(value.shape), labels_of(model, name, value), strict=True
+        ):
             row = rows[label] = {"mode": float(value[index])}
             if marginals is not None:
                 law = marginals[index]
@@ -94,7 +96,7 @@ def _marginals(
     return laws
 
 
-def _labels(model: Model, name: str, value: Array) -> list[str]:
+def labels_of(model: Model, name: str, value: Array) -> list[str]:
     """Return the name of each element, such as ``ls[width]``, by the coordinates of the model."""
     if not value.ndim:
         return [name]

@@ -64,7 +64,7 @@ def test_student_noise_is_found():
     found = fit_noise(others(heavy), losses.Gaussian(0.3), "student")
     assert isinstance(found, StudentNoise)
     assert found.scale == pytest.approx(0.2, rel=0.2)
-    assert 2.5 <= found.nu < 6.0
+    assert 1.5 <= found.nu < 6.0
 
 
 @pytest.mark.parametrize("kind", ["loss", "student"])
@@ -79,7 +79,7 @@ def test_no_neighbour_scores_higher(noise, kind):
             fields = {key: getattr(found, key) for key in names}
             fields[name] *= factor
             rest = {} if kind == "student" else {"beta": 0.3}
-            inside = kind == "loss" or 2.5 <= fields["nu"] <= 300.0
+            inside = kind == "loss" or 1.5 <= fields["nu"] <= 300.0
             if inside:
                 assert data.score(type(found)(**fields, **rest)) < best + 5e-3
 

@@ -79,6 +79,9 @@ def test_units_and_variance():
     assert noise.scaled(10.0) == StudentNoise(4.0, 5.0)
     assert noise.variance() == pytest.approx(0.5)
     assert StudentNoise(2.0, 0.5).variance() == np.inf
+    assert StudentNoise(2.5, 0.5, stand_in=0.7).variance() == pytest.approx(0.49)
+    assert StudentNoise(2.0, 0.5, stand_in=0.7).scaled(10.0).variance() == pytest.approx(49.0)
+    assert StudentNoise(4.0, 0.5, stand_in=0.7).variance() == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize(("nu", "scale"), [(0.0, 1.0), (-1.0, 1.0), (3.0, 0.0), (np.nan, 1.0)])

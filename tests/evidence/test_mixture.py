@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pymc_bsvm.estimators.mixture import RegressionMixture
+from pymc_bsvm.evidence.mixture import RegressionMixture
 from pymc_bsvm.evidence.prediction import RegressionPredictive
 from pymc_bsvm.losses import SILF
 
