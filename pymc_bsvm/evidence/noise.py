@@ -89,7 +89,8 @@ def fit_noise(others: LeaveOneOut, loss: RegressionLoss, kind: NoiseKind) -> Noi
     of_family = _of_family(others, loss)
     if kind == "loss":
         return of_family
-    return max(of_family, _of_student(others, of_family), key=others.score)
+    found: list[Noise] = [of_family, _of_student(others, of_family)]
+    return max(found, key=others.score)
 
 
 def check_kind(kind: Any) -> None:
@@ -121,14 +122,14 @@ def _of_student(others: LeaveOneOut, loss: RegressionLoss) -> StudentNoise:
     """Return the best noise of Student's family; ``loss`` stands in for its variance."""
     sd = float(np.sqrt(np.max(loss.variance())))
     unit = max(others.residual, sd / _REACH)
-    values = _highest(
+    nu, scale = _highest(
         others,
         lambda values: StudentNoise(*values),
         np.array([_NU_START, unit]),
         np.array([_NU_LOW, unit / _REACH]),
         np.array([_NU_HIGH, unit * _REACH]),
     )
-    return StudentNoise(*values, stand_in=sd)
+    return StudentNoise(nu, scale, stand_in=sd)
 
 
 def _highest(
