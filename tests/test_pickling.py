@@ -121,6 +121,7 @@ def process_examples() -> tuple[object, ...]:
         support = bsvr.support_vectors(point=fit.point)
         idata = from_dict({"posterior": {"ls": np.linspace(2.0, 4.0, 8).reshape(2, 4)}})
         cheap = {"particles": 20, "temperatures": 5, "random_seed": 1, "progressbar": False}
+        integral = fit.integrate(progressbar=False)
         verdict = diagnosis.verdict(point=fit, Xnew=X[:3], **cheap)
         reweighted = diagnosis.reweight(idata, **cheap)
     with pm.Model():
@@ -130,7 +131,9 @@ def process_examples() -> tuple[object, ...]:
         laplace.marginal_likelihood("y", X=X, y=y, loss=losses.Gaussian(0.1))
     comparison = bsvm.compare_posteriors({"Gauss": fit, "NUTS": idata})
     at = fit.at()
-    return bsvr, btsvc, laplace, fit, fit.committee, support, verdict, reweighted, comparison, at
+    averaged = integral, integral.marginals, integral.predictive(X[:3])
+    others = support, verdict, reweighted, comparison, at, *averaged
+    return bsvr, btsvc, laplace, fit, fit.committee, *others
 
 
 @functools.cache
@@ -162,6 +165,8 @@ def plain_examples() -> tuple[object, ...]:
         evidence,
         evidence.gradient,
         evidence.certificate,
+        bsvm.evidence.LeaveOneOut(y, [evidence.cavity]),
+        *(bsvm.evidence.StudentNoise(4.0, 0.1), bsvm.evidence.StudentNoise(4.0, 0.1).convolution()),
         *(ep, ep.status, ep.gradient, ep.sweep, ep.sweep.sites, ep.approximation),
         bsvm.evidence.EPError("It failed. Try again.", solution, ep),
         bsvm.evidence.EPWarning("It did not settle."),
