@@ -47,7 +47,7 @@ def counts(monkeypatch):
 def test_nothing_is_solved_twice(counts):
     model, gp, X, _ = model_of()
     with model:
-        fit = bsvm.fit_evidence(random_seed=1, progressbar=False)
+        fit = bsvm.fit_evidence(check=False, random_seed=1, progressbar=False)
         gp.predict(X[:4], fit.point)
         gp.predictive(X, fit.point)
         gp.support_vectors(fit.point)

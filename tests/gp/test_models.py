@@ -284,7 +284,7 @@ def test_find_map(data):
     model, _ = cases.regression(data.X, data.y)
     with model:
         result = pm.find_MAP(
-            start={"C": 5.0},
+            initvals={"C": 5.0},
             progressbar=False,
             return_inferencedata=True,
             jitter=False,
