@@ -35,5 +35,27 @@ numpydoc_show_class_members = False
 # `losses.Formulas` and `losses.formulas` would share a page where file names ignore case.
 autosummary_filename_map = {"pymc_bsvm.losses.formulas": "pymc_bsvm.losses.formulas-function"}
 
+# Classes that a second module hands on: their entry in the index is at the first.
+autosummary_context = {
+    "elsewhere": [
+        *(
+            f"pymc_bsvm.approximations.{name}"
+            for name in (
+                "Approximation",
+                "Cavity",
+                "EP",
+                "EPEvidence",
+                "Evidence",
+                "Laplace",
+                "LaplaceEvidence",
+                "Posterior",
+            )
+        ),
+        "pymc_bsvm.inference.Ending",
+        "pymc_bsvm.inference.Restart",
+        "pymc_bsvm.estimators.kernels.Hyperparameter",
+    ]
+}
+
 # PyTensor reports each setting that it derives.
 logging.getLogger("pytensor.configparser").setLevel(logging.WARNING)
