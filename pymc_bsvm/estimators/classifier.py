@@ -31,7 +31,7 @@ __all__ = ["BayesianSVC"]
 class BayesianSVC(ClassifierMixin, BayesianMachine):
     """Support vector classification with hyperparameters by evidence and class probabilities.
 
-    A Gaussian process with the trigonometric likelihood: sparse, and with normalised probabilities
+    A Gaussian process with the trigonometric likelihood: a sparse MAP estimate, and probabilities
     that know how far a row is from the data. The hyperparameters maximise an approximation of the
     evidence. More than two classes are told apart one against the rest.
 
@@ -42,7 +42,7 @@ class BayesianSVC(ClassifierMixin, BayesianMachine):
     tol, max_iter, random_state, progressbar
         As for `BayesianSVR`.
     loss : {"trigonometric", "logistic", "probit"} or loss object, default "trigonometric"
-        The link between the function and the probabilities. Only the first is sparse. The
+        The link between the function and the probabilities. The first has a sparse MAP. The
         parameters of an object are kept: they scale with the amplitude, which is learned.
     approximation : str or Approximation, default "auto"
         How the evidence and the posterior are approximated: a name, or an object of

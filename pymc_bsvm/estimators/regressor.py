@@ -43,7 +43,7 @@ _NEARLY_ALL, _LITTLE = 0.95, 0.5
 class BayesianSVR(RegressionPredictions, BayesianMachine):
     """Support vector regression with hyperparameters by evidence and error bars.
 
-    A Gaussian process with the soft insensitive loss: sparse like a support vector machine, robust
+    A Gaussian process with the soft insensitive loss: sparse where its tube has a flat part, robust
     to outliers, and with a predictive distribution for each row. The hyperparameters maximise
     an approximation of the evidence; there is no grid and no validation set.
 
