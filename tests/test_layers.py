@@ -23,6 +23,7 @@ LAYERS = (
     ("distributions",),
     ("search",),
     ("evidence", "graph", "approximations"),
+    ("streamed",),
     ("gp",),
     ("inference",),
     ("diagnosis",),
@@ -41,6 +42,7 @@ WITHOUT_A_GRAPH = (
     "search",
     "evidence",
     "approximations",
+    "streamed",
 )
 
 # What PyTensor and PyMC document as public; the rest is taken from the adapters.

@@ -1,0 +1,1 @@
+"""Many rows: sums over blocks of rows, and the machines that need nothing else of their data."""
