@@ -13,9 +13,9 @@ from pymc_bsvm.covariance.dense import factorize
 from pymc_bsvm.covariance.factor import Factor, Factored
 from pymc_bsvm.covariance.product import exact_product
 
-__all__ = ["DenseConditioned", "condition_dense"]
+__all__ = ["TOLD", "DenseConditioned", "condition_dense"]
 
-_TOLD = 1e-5  # share of a precision that keeps ten digits of one minus the rest
+TOLD = 1e-5  # share of a precision that keeps ten digits of one minus the rest
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +34,7 @@ class DenseConditioned(Factored):
         if index.size == 0:
             return variance
         told = 1.0 - self.inverse_diagonal  # what the row's own observation adds to its precision
-        known = told > _TOLD  # there, what is left of it does not cancel
+        known = told > TOLD  # there, what is left of it does not cancel
         rest = np.setdiff1d(np.arange(variance.size), index[known])
         scaled = root[:, None] * self.K[np.ix_(index, rest)]
         half = solve_triangular(self.factor.cholesky, scaled, lower=True, check_finite=False)

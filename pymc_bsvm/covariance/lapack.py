@@ -17,6 +17,8 @@ __all__ = [
     "cholesky_in_place",
     "cholesky_inverse_in_place",
     "cholesky_solve_in_place",
+    "pivoted_cholesky",
+    "triangular_inverse_in_place",
 ]
 
 _INT = types.CPointer(types.int32)
@@ -34,6 +36,8 @@ def _routine(name, *arguments, library="cython_lapack"):
 _dpotrf = _routine("dpotrf", _CHAR, _INT, _REAL, _INT, _INT)
 _dpotri = _routine("dpotri", _CHAR, _INT, _REAL, _INT, _INT)
 _dpotrs = _routine("dpotrs", _CHAR, _INT, _INT, _REAL, _INT, _REAL, _INT, _INT)
+_dtrtri = _routine("dtrtri", _CHAR, _CHAR, _INT, _REAL, _INT, _INT)
+_dpstrf = _routine("dpstrf", *(_CHAR, _INT, _REAL, _INT, _INT, _INT, _REAL, _REAL, _INT))
 _dsyrk = _routine(
     "dsyrk",
     *(_CHAR, _CHAR, _INT, _INT, _REAL, _REAL, _INT, _REAL, _REAL, _INT),
@@ -86,6 +90,42 @@ def cholesky_inverse_in_place(L):
     order = np.array([L.shape[0]], dtype=np.int32)
     info = np.zeros(1, dtype=np.int32)
     _dpotri(uplo.ctypes, order.ctypes, L.ctypes, order.ctypes, info.ctypes)
+
+
+@numba.njit(cache=True, fastmath=False, nogil=True)
+def triangular_inverse_in_place(L):
+    """Replace the lower triangle of a matrix by that of its inverse."""
+    if L.shape[0] == 0:
+        return
+    uplo, diagonal = np.array([_UPPER], dtype=np.uint8), np.array([ord("N")], dtype=np.uint8)
+    order, info = np.array([L.shape[0]], dtype=np.int32), np.zeros(1, dtype=np.int32)
+    _dtrtri(uplo.ctypes, diagonal.ctypes, order.ctypes, L.ctypes, order.ctypes, info.ctypes)
+
+
+@numba.njit(cache=True, fastmath=False, nogil=True)
+def pivoted_cholesky(K):
+    """Return a matrix A of shape (n, rank) with ``K = A A'`` to rounding."""
+    n = K.shape[0]
+    factor, uplo = K.copy(), np.array([_UPPER], dtype=np.uint8)
+    order, rank = np.array([n], dtype=np.int32), np.zeros(1, dtype=np.int32)
+    info = np.zeros(1, dtype=np.int32)
+    pivots, work, tolerance = np.zeros(n, dtype=np.int32), np.empty(2 * n), np.full(1, -1.0)
+    _dpstrf(
+        uplo.ctypes,
+        order.ctypes,
+        factor.ctypes,
+        order.ctypes,
+        pivots.ctypes,
+        rank.ctypes,
+        tolerance.ctypes,
+        work.ctypes,
+        info.ctypes,
+    )
+    A = np.zeros((n, rank[0]))
+    for i in range(n):
+        for j in range(min(i + 1, rank[0])):
+            A[pivots[i] - 1, j] = factor[i, j]
+    return A
 
 
 @numba.njit(cache=True, fastmath=False, nogil=True)

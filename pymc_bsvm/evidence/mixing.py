@@ -6,59 +6,45 @@ Ni, Anderson acceleration for fixed-point iterations, SIAM J. Numer. Anal. 49 (2
 
 from __future__ import annotations
 
-from collections import deque
-from collections.abc import Callable
-
 import numpy as np
 
 from pymc_bsvm._typing import Array
 
-__all__ = ["Mixing"]
+__all__ = ["mixed"]
+
+_LEAST_ANGLE = 1e-10  # between a change and the earlier ones, of those that are used
 
 
-class Mixing:
-    """The last few iterates of ``x <- g(x)``, of which the next one is a combination.
+def mixed(points: Array, steps: Array, measured: Array, damping: float) -> Array:
+    """Return the iterate of ``x <- g(x)`` after the last of some earlier ones; this compiles.
 
     Parameters
     ----------
-    window : int
-        Number of earlier steps that are mixed with the last one.
+    points : ndarray of shape (k, d)
+        The iterates, the last one last.
+    steps : ndarray of shape (k, d)
+        ``g(x) - x`` of each.
+    measured : ndarray of shape (k, d)
+        A linear map of the steps to what they are compared by.
+    damping : float
+        Share of the mixed step that is taken.
     """
-
-    def __init__(self, window: int) -> None:
-        self._points: deque[Array] = deque(maxlen=window + 1)
-        self._steps: deque[Array] = deque(maxlen=window + 1)
-
-    @property
-    def size(self) -> int:
-        """How many iterates the last one was made of."""
-        return len(self._points)
-
-    def forget(self) -> None:
-        """Start anew."""
-        self._points.clear()
-        self._steps.clear()
-
-    def next(
-        self, x: Array, step: Array, measure: Callable[[Array], Array], damping: float = 1.0
-    ) -> Array:
-        """Return the next iterate after x.
-
-        Parameters
-        ----------
-        x : ndarray of shape (d,)
-            The iterate.
-        step : ndarray of shape (d,)
-            ``g(x) - x``.
-        measure : callable
-            A linear map to what steps are compared by, of one step or of several in the columns.
-        damping : float
-            Share of the mixed step that is taken.
-        """
-        self._points.append(x)
-        self._steps.append(step)
-        if len(self._points) == 1:
-            return x + damping * step
-        moves, changes = (np.diff(np.stack(z), axis=0).T for z in (self._points, self._steps))
-        shares = np.linalg.lstsq(measure(changes), measure(step), rcond=1e-10)[0]
-        return np.asarray(x + damping * step - (moves + damping * changes) @ shares)
+    x = points[-1] + damping * steps[-1]
+    changes, rest = measured[1:] - measured[:-1], measured[-1].copy()
+    moves = points[1:] - points[:-1] + damping * (steps[1:] - steps[:-1])
+    for k in range(changes.shape[0]):  # made orthogonal to each other, the moves alongside
+        size = np.sqrt((changes[k] * changes[k]).sum())
+        for j in range(k):
+            share = (changes[j] * changes[k]).sum()
+            changes[k] -= share * changes[j]
+            moves[k] -= share * moves[j]
+        length = np.sqrt((changes[k] * changes[k]).sum())
+        if not length > _LEAST_ANGLE * size:  # nothing new, or not a number
+            changes[k] *= 0.0
+            continue
+        changes[k] /= length
+        moves[k] /= length
+        share = (changes[k] * rest).sum()
+        rest -= share * changes[k]
+        x -= share * moves[k]
+    return np.asarray(x)

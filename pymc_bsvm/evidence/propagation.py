@@ -1,12 +1,11 @@
 """Expectation propagation: sites that give every row the moments of its tilted density.
 
-A sweep matches all sites at once. Earlier steps are mixed into the next one (Anderson); a step
-after which the moments are further apart is taken back. The sites are carried over to neighbouring
-problems, never the dual: it does not determine them.
+The sites are carried over to neighbouring problems, never the dual: it does not determine them.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from enum import Enum, unique
 from typing import Literal, NamedTuple
@@ -16,18 +15,12 @@ import numpy as np
 from pymc_bsvm.covariance import LowRank
 from pymc_bsvm.covariance.pivoted import pivoted
 from pymc_bsvm.evidence.approximation import Problem
-from pymc_bsvm.evidence.mixing import Mixing
+from pymc_bsvm.evidence.iteration import LOW, MANY, make_propagate
 from pymc_bsvm.evidence.sites import Sites, starting_sites
 from pymc_bsvm.evidence.sweep import Sweep
+from pymc_bsvm.losses import numpy_language
 
 __all__ = ["Propagated", "PropagationStatus", "propagate", "propagated"]
-
-_WINDOW = 4  # earlier steps that are mixed with the last one
-_FAR, _NEAR = 1.0, 0.5  # errors above which steps are not mixed, and below which they may not grow
-_WORSE, _GROWTH = 2.0, 1.3  # what growth of the error halves the steps, and how they recover
-_LEAST_DAMPING, _LEAST_FAR = 1e-3, 0.1
-_MANY, _LOW = 150, 0.4  # rows, and share of the rank, from which sweeps of low rank are cheaper
-_SHORTEST_REST = 2  # steps that are not mixed after a mixture that was taken back
 
 
 @unique
@@ -47,6 +40,10 @@ class PropagationStatus(Enum):
         "There is no proper Gaussian without a row's own observation. "
         "Use weights of at least one, or zero, and a positive semidefinite K."
     )
+
+
+STATUSES = tuple(PropagationStatus)
+"""In the order of the numbers of `pymc_bsvm.evidence.iteration`."""
 
 
 class Propagated(NamedTuple):
@@ -98,8 +95,8 @@ def propagated(
 def _in_two_ranks(problem: Problem, sites: Sites, tol: float, max_iter: int) -> Propagated:
     """Propagate, with a covariance of low rank first where K has one: there sweeps are cheap."""
     K, before = problem.K, 0
-    if not isinstance(K, LowRank) and K.shape[0] >= _MANY:
-        thin = pivoted(K, _LOW)
+    if not isinstance(K, LowRank) and K.shape[0] >= MANY:
+        thin = pivoted(K, LOW)
         if thin is not None:
             found = propagate(replace(problem, K=thin), sites, tol, max_iter)
             before = found.n_iter
@@ -111,68 +108,24 @@ def _in_two_ranks(problem: Problem, sites: Sites, tol: float, max_iter: int) -> 
 
 def propagate(problem: Problem, sites: Sites, tol: float, max_iter: int) -> Propagated:
     """Iterate ``sites <- matched sites`` by Anderson mixing; a step too far is taken back."""
-    sweep = _look(problem, sites)
-    if sweep is None:
-        return Propagated(None, 1, PropagationStatus.IMPROPER)
-    best, pace, n_iter = sweep, _Pace(), 1
-    following: Sweep | None = sweep
-    while best.error > tol and n_iter < max_iter and pace.damping > _LEAST_DAMPING:
-        following = _look(problem, pace.next(sweep))
-        sweep = pace.after(sweep, following)
-        best = min(best, sweep, key=lambda s: s.error)
-        n_iter += 1
-    if best.error <= tol:
-        status = PropagationStatus.CONVERGED
-    elif n_iter >= max_iter:
-        status = PropagationStatus.MAX_ITER
-    elif following is None:
-        status = PropagationStatus.IMPROPER
-    else:
-        status = PropagationStatus.STALLED
-    return Propagated(best, n_iter, status)
+    sweep, n_iter, status = _propagate(problem, sites, tol, max_iter)
+    return Propagated(sweep if isinstance(sweep, Sweep) else None, n_iter, STATUSES[status])
 
 
-class _Pace:
-    """How far the next step goes, and whether earlier ones are mixed into it."""
+class _Improper:
+    """What there is to say of sites that are no approximation."""
 
-    def __init__(self) -> None:
-        self.damping = 1.0
-        self._mixing = Mixing(_WINDOW)
-        self._rest, self._plain = _SHORTEST_REST, 0  # how long a rest is, what is left of it
-
-    def next(self, sweep: Sweep) -> Sites:
-        """Return the sites to look at after a sweep."""
-        if sweep.error > _FAR or self._plain > 0:
-            self._mixing.forget()
-        old, new = np.concatenate(sweep.sites), np.concatenate(sweep.matched)
-        mixed = self._mixing.next(old, new - old, sweep.in_units, self.damping)
-        precision, shift = np.split(mixed, 2)
-        plain = np.split(old + self.damping * (new - old), 2)
-        proper = precision >= 0.0
-        return Sites(np.where(proper, precision, plain[0]), np.where(proper, shift, plain[1]))
-
-    def after(self, sweep: Sweep, following: Sweep | None) -> Sweep:
-        """Return the sweep to go on from, and remember how the step went."""
-        mixed, self._plain = self._mixing.size > 1, max(self._plain - 1, 0)
-        if following is not None and following.error <= _WORSE * sweep.error:
-            self.damping = min(1.0, _GROWTH * self.damping)
-            return following
-        self._mixing.forget()
-        if mixed:  # the mixture is to blame, not the length
-            self._plain, self._rest = self._rest, 2 * self._rest
-        else:
-            self.damping *= 0.5
-        if following is None or sweep.error < _NEAR:
-            return sweep
-        self.damping = max(self.damping, _LEAST_FAR)
-        return following
+    error = math.inf
 
 
-def _look(problem: Problem, sites: Sites) -> Sweep | None:
-    """Return the sweep of these sites, None where they are no approximation."""
+def _look(problem: Problem, sites: Sites) -> Sweep | _Improper:
+    """Return the sweep of these sites."""
     try:
         with np.errstate(all="ignore"):
             sweep = Sweep.of(problem, sites)
-            return sweep if np.isfinite(sweep.error) else None
+            return sweep if math.isfinite(sweep.error) else _Improper()
     except ValueError:
-        return None
+        return _Improper()
+
+
+_propagate = make_propagate(_look, Sweep.in_units, numpy_language.function)

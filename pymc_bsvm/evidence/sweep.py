@@ -28,10 +28,10 @@ from pymc_bsvm.evidence.posterior import Cavity, condition_on
 from pymc_bsvm.evidence.sites import Sites
 from pymc_bsvm.losses import Tilted
 
-__all__ = ["Sweep"]
+__all__ = ["LEAST_VARIANCE", "MOST_REFINEMENTS", "ROUNDING", "Sweep", "in_units"]
 
-_LEAST_VARIANCE = 1e-16  # of a cavity, in units of the largest: narrower ones are lost in rounding
-_MOST_REFINEMENTS, _ROUNDING = 4, 1e-9  # of the dual, in units of one over a standard deviation
+LEAST_VARIANCE = 1e-16  # of a cavity, in units of the largest: narrower ones are lost in rounding
+MOST_REFINEMENTS, ROUNDING = 4, 1e-9  # of the dual, in units of one over a standard deviation
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,7 +72,7 @@ class Sweep:
         if not left.min() > 0.0:
             raise ValueError("A cavity is not proper.")
         one = np.divide(a, weight, out=np.zeros(a.size), where=weight > 0.0)
-        v = np.maximum(q / left, _LEAST_VARIANCE * max(float(q.max()), 1e-200))
+        v = np.maximum(q / left, LEAST_VARIANCE * max(float(q.max()), 1e-200))
         mean = problem.m + g
         cavity = Cavity(mean - v * one, v)
         tilted = problem.loss.tilted(problem.y, cavity.mean, v)
@@ -120,15 +120,11 @@ class Sweep:
 
         Parameters
         ----------
-        steps : ndarray of shape (2 n,) or (2 n, k)
+        steps : ndarray of shape (k, 2 n)
             Changes of the precisions, then those of the shifts.
         """
-        columns = (-1,) + (1,) * (steps.ndim - 1)
-        q, g = (x.reshape(columns) for x in (self.variance, self.mean - self.problem.m))
-        of_precision, of_shift = np.split(steps, 2)
-        count = np.sqrt(self.problem.weights).reshape(columns)
-        by_row = q * of_precision, np.sqrt(q) * (of_shift - g * of_precision)
-        return np.concatenate([count * step for step in by_row])
+        marginals = self.variance, self.mean - self.problem.m
+        return np.tile(np.sqrt(self.problem.weights), 2) * in_units(*marginals, steps)
 
     @cached_property
     def terms(self) -> dict[str, float]:
@@ -144,6 +140,13 @@ class Sweep:
         }
 
 
+def in_units(q: Array, g: Array, steps: Array) -> Array:
+    """Return steps of sites in units of marginals ``N(g, q)``; this compiles."""
+    n = q.size
+    of_precision, of_shift = steps[:, :n], steps[:, n:]
+    return np.hstack((q * of_precision, np.sqrt(q) * (of_shift - g * of_precision)))
+
+
 def _solve(
     K: Array | LowRank, conditioned: Conditioned | DenseConditioned, T: Array, shift: Array
 ) -> tuple[Array, Array]:
@@ -154,10 +157,10 @@ def _solve(
     """
     a = conditioned.shrink(shift)
     sd = np.sqrt(conditioned.variance)
-    for _ in range(_MOST_REFINEMENTS):
+    for _ in range(MOST_REFINEMENTS):
         correction = conditioned.shrink((shift - a) - T * exact_product(K, a))
         a = a + correction
-        if not np.abs(correction * sd).max() > _ROUNDING:
+        if not np.abs(correction * sd).max() > ROUNDING:
             break
     g, known = exact_product(K, a), T * K.diagonal() > 1.0
     g[known] = (shift - a)[known] / T[known]

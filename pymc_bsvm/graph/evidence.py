@@ -10,9 +10,11 @@ import pytensor.tensor as pt
 
 from pymc_bsvm import losses, symbolic
 from pymc_bsvm.evidence.approximation import Approximation
+from pymc_bsvm.evidence.ep import EP
 from pymc_bsvm.evidence.laplace import Laplace
-from pymc_bsvm.graph.integrate import integrated
+from pymc_bsvm.graph.integrate import Integrated, integrated
 from pymc_bsvm.graph.laplace import evidence_terms, map_dual
+from pymc_bsvm.graph.propagate import Propagated, compiles
 from pymc_bsvm.losses import Loss
 
 __all__ = ["Sites", "log_evidence", "sites"]
@@ -83,6 +85,21 @@ def _(
     return evidence_terms(K, y, loss, m=m, ramp_width=width, minor=minor).log_evidence
 
 
+@log_evidence.register
+def _(
+    approximation: EP,
+    K: Any,
+    y: Any,
+    loss: Loss,
+    *,
+    m: Any = None,
+    minor: Minor | None = None,
+) -> Any:
+    if compiles(approximation, type(loss)):
+        return Propagated(approximation, K, y, loss, m).value
+    return integrated(approximation, K, y, loss, m).value(minor)
+
+
 @singledispatch
 def sites(approximation: Approximation, K: Any, y: Any, loss: Loss, *, m: Any = None) -> Sites:
     """Return the posterior of the latent values as expressions.
@@ -109,3 +126,13 @@ def _(approximation: Laplace, K: Any, y: Any, loss: Loss, *, m: Any = None) -> S
     p = [pt.as_tensor_variable(x) for x in loss.parameters]
     W = losses.formulas(type(loss), symbolic).curvature(y, m + K @ a, *p)
     return Sites(a, W)
+
+
+@sites.register
+def _(approximation: EP, K: Any, y: Any, loss: Loss, *, m: Any = None) -> Sites:
+    found: Propagated | Integrated
+    if compiles(approximation, type(loss)):
+        found = Propagated(approximation, K, y, loss, m)
+    else:
+        found = integrated(approximation, K, y, loss, m)
+    return Sites(found.a, found.precision)

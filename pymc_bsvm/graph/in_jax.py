@@ -6,12 +6,14 @@ from typing import Any
 
 from pymc_bsvm._pytensor.jax import jax_funcify
 from pymc_bsvm.graph.integrate import Integrate
+from pymc_bsvm.graph.propagate import Propagate
 
 __all__: list[str] = []
 
 
 @jax_funcify.register(Integrate)
-def _refuse(op: Integrate, **_: Any) -> Any:
+@jax_funcify.register(Propagate)
+def _refuse(op: Integrate | Propagate, **_: Any) -> Any:
     raise NotImplementedError(
         f"The approximation {str(op.approximation)!r} has no form in JAX. Sample with PyMC's own "
         "sampler or nutpie, or use approximation='laplace'."

@@ -10,14 +10,17 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal, cast
 from numpy.typing import ArrayLike
 
 from pymc_bsvm._typing import Array, Parameter
+from pymc_bsvm.losses import numpy_language
 from pymc_bsvm.losses.formula import Formulas, formulas
 from pymc_bsvm.losses.parametrized import Parametrized
+from pymc_bsvm.losses.piece import Outline
 from pymc_bsvm.losses.tilted import (
     Tilted,
     TiltedRule,
     adaptive_rule,
     averaged,
     averaged_slopes,
+    piecewise_rule,
 )
 
 if TYPE_CHECKING:
@@ -65,11 +68,18 @@ class Contract(Parametrized, ABC):
         """
         return parameters
 
+    blurring: ClassVar[Any] = None
+    """Where there is a closed form: state `blurred` in the array language ``xp``, as a function of
+    ``(centre, variance, *parameters)``."""
+
     def blurred(self, centre: Array, variance: Array) -> Tilted:
         """Return ``log E[exp(-l(u)) / Z]`` for arguments ``u ~ N(centre, variance)``.
 
         With its first derivative in ``centre`` and minus the second; all arrays have shape (n,).
         """
+        if self.blurring is not None:
+            closed: Callable[..., Tilted] = self.blurring(numpy_language)
+            return closed(centre, variance, *cast("Loss", self).parameters)
         rule = self.tilted_rule(centre, variance)
         return averaged(cast("Loss", self), centre, variance, rule)
 
@@ -80,7 +90,17 @@ class Contract(Parametrized, ABC):
 
     def tilted_rule(self, centre: Array, variance: Array) -> TiltedRule:
         """Return points and weights for integrals over the density of ``exp(-l(u))`` times it."""
-        return adaptive_rule(cast("Loss", self), centre, variance)
+        if self.outline is None:
+            return adaptive_rule(cast("Loss", self), centre, variance)
+        return piecewise_rule(self.outline, centre, variance)
+
+    @property
+    def outline(self) -> Outline | None:
+        """Parabolas and lines from which the loss differs by slow terms, if it has such pieces.
+
+        They fix the points of the quadrature, which compiled code needs to know beforehand.
+        """
+        return None
 
     # ---- for the smooth evidence of a loss whose curvature has steps ----------------------------
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
@@ -45,12 +46,17 @@ class Gaussian(NoiseLoss):
         """Return a normal distribution: variances add."""
         return GaussianConvolution(self)
 
-    def blurred(self, centre: Array, variance: Array) -> Tilted:
-        """Return the log density of a normal distribution, and its derivatives."""
-        noise = self.variance()
-        total = variance + noise
-        log_z = GaussianConvolution(self).log_density(centre, variance)
-        return Tilted(log_z, -centre / total, 1.0 / total, variance / total * noise)
+    @staticmethod
+    def blurring(xp: Any) -> Callable[..., Tilted]:
+        """State the log density of a normal distribution, and its derivatives: variances add."""
+
+        def blurred(centre: Any, variance: Any, sigma: Any) -> Tilted:
+            total = variance + sigma * sigma
+            log_z = -0.5 * (xp.log(2.0 * math.pi * total) + centre * (centre / total))
+            spread = variance / total * sigma * sigma
+            return Tilted(log_z, -centre / total, 1.0 / total, spread)
+
+        return blurred
 
     def blurred_slopes(self, centre: Array, variance: Array) -> Array:
         """Return the derivative with respect to ``sigma``."""

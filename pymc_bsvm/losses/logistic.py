@@ -6,10 +6,9 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from pymc_bsvm._typing import Array, Parameter
+from pymc_bsvm._typing import Parameter
 from pymc_bsvm.losses.base import ClassificationLoss, Formulas
-from pymc_bsvm.losses.piece import Piece
-from pymc_bsvm.losses.tilted import TiltedRule, piecewise_rule
+from pymc_bsvm.losses.piece import Outline, Piece
 
 __all__ = ["Logistic"]
 
@@ -32,11 +31,12 @@ class Logistic(ClassificationLoss):
         """Where the loss is a line to rounding, where it bends, and where it is zero."""
         return -_WIDTH, 0.0, _WIDTH
 
-    def tilted_rule(self, centre: Array, variance: Array) -> TiltedRule:
-        """Return points for lines plus a slow term, ``log(1 + exp(-|z|))``."""
+    @property
+    def outline(self) -> Outline:
+        """Lines plus a slow term, ``log(1 + exp(-|z|))``."""
         flat = Piece.flat(0.0, _WIDTH), Piece.flat(_WIDTH, math.inf)
         rising = Piece(0.0, _WIDTH, 0.0, 1.0, 1.0, _WIDTH), Piece.ray(_WIDTH, _WIDTH, 1.0)
-        return piecewise_rule(flat, rising, centre, variance)
+        return Outline(flat, rising)
 
     @staticmethod
     def formulas(xp: Any) -> Formulas:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from scipy.special import erfcx
@@ -11,7 +13,7 @@ from scipy.special import erfcx
 from pymc_bsvm._typing import Array, Parameter
 from pymc_bsvm.losses.quadrature import NODES, WEIGHTS
 
-__all__ = ["Piece", "log_one_minus_exp", "mills_ratio"]
+__all__ = ["Outline", "Piece", "log_one_minus_exp", "mills_ratio"]
 
 _LOG_ROOT_2PI = 0.5 * math.log(2.0 * math.pi)
 
@@ -100,6 +102,19 @@ class Piece:
         total = falling_integral(np.maximum(-up_right, 0.0), bend, left_side)
         total = total + falling_integral(np.maximum(up_left, 0.0), bend, right_side)
         return np.log(total) - lowest - 0.5 * np.log(variance) - _LOG_ROOT_2PI
+
+
+class Outline(NamedTuple):
+    """A loss but for slow terms: pieces of its argument, and pieces of minus its argument."""
+
+    pieces: Sequence[Piece]
+    mirrored: Sequence[Piece]
+
+    @property
+    def signed(self) -> list[tuple[Piece, float]]:
+        """All pieces, each with the sign of its argument."""
+        ahead = [(piece, 1.0) for piece in self.pieces]
+        return ahead + [(piece, -1.0) for piece in self.mirrored]
 
 
 def falling_integral(slope: Array, bend: Array, width: Array) -> Array:

@@ -5,11 +5,10 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import Any
 
-from pymc_bsvm._typing import Array, Parameter
+from pymc_bsvm._typing import Parameter
 from pymc_bsvm.losses.convolution import Convolution, PiecewiseConvolution
 from pymc_bsvm.losses.noise import NoiseLoss
-from pymc_bsvm.losses.piece import Piece
-from pymc_bsvm.losses.tilted import TiltedRule, piecewise_rule
+from pymc_bsvm.losses.piece import Outline, Piece
 
 __all__ = ["PiecewiseNoise"]
 
@@ -32,7 +31,8 @@ class PiecewiseNoise(NoiseLoss):
         """Return the distribution of the noise plus a Gaussian, with its density in closed form."""
         return PiecewiseConvolution(self, self.pieces(*self.parameters))
 
-    def tilted_rule(self, centre: Array, variance: Array) -> TiltedRule:
-        """Return a fixed number of points for each piece."""
+    @property
+    def outline(self) -> Outline:
+        """The pieces on both sides."""
         pieces = self.pieces(*self.parameters)
-        return piecewise_rule(pieces, pieces, centre, variance)
+        return Outline(pieces, pieces)

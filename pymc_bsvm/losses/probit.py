@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -32,13 +33,19 @@ class Probit(ClassificationLoss):
         """Return the log of the averaged link, a link again: (3.82) of [RW06]_."""
         return np.asarray(log_ndtr(margin / np.sqrt(1.0 + variance)))
 
-    def blurred(self, centre: Array, variance: Array) -> Tilted:
-        """Return the average and its derivatives, (3.82)-(3.84) of [RW06]_."""
-        scale = np.sqrt(1.0 + variance)
-        z = centre / scale
-        stated = formulas(type(self))
-        slope, bend = -stated.derivative(1.0, z) / scale, stated.curvature(1.0, z) / scale**2
-        return Tilted(np.asarray(log_ndtr(z)), slope, bend, variance * (1.0 - variance * bend))
+    @staticmethod
+    def blurring(xp: Any) -> Callable[..., Tilted]:
+        """State the average and its derivatives, (3.82)-(3.84) of [RW06]_."""
+        stated = formulas(Probit, xp)
+        value, derivative, curvature = stated.value, stated.derivative, stated.curvature
+
+        def blurred(centre: Any, variance: Any) -> Tilted:
+            scale = xp.sqrt(1.0 + variance)
+            z = centre / scale
+            slope, bend = -derivative(1.0, z) / scale, curvature(1.0, z) / scale / scale
+            return Tilted(-value(1.0, z), slope, bend, variance * (1.0 - variance * bend))
+
+        return blurred
 
     @staticmethod
     def formulas(xp: Any) -> Formulas:

@@ -14,7 +14,6 @@ term as the loss is convex, and needs no curvature, so that kinks do no harm.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -24,13 +23,17 @@ from pymc_bsvm._typing import Array
 from pymc_bsvm.losses import jet_language as jets
 from pymc_bsvm.losses.blurred import Blurred, of_argument
 from pymc_bsvm.losses.formula import formulas
-from pymc_bsvm.losses.piece import Piece
+from pymc_bsvm.losses.piece import Outline, Piece
 from pymc_bsvm.losses.quadrature import rule
 
 if TYPE_CHECKING:
     from pymc_bsvm.losses.base import Loss
 
 __all__ = [
+    "DEEP",
+    "LOG_ROOT_2PI",
+    "NODES",
+    "WEIGHTS",
     "Tilted",
     "TiltedRule",
     "adaptive_rule",
@@ -39,12 +42,13 @@ __all__ = [
     "by_quadrature",
     "normalizer_slopes",
     "piecewise_rule",
+    "tilted_density",
 ]
 
-_LOG_ROOT_2PI = 0.5 * math.log(2.0 * math.pi)
-_NODES, _WEIGHTS = (0.5 * x for x in np.polynomial.legendre.leggauss(40))
-_NODES = _NODES + 0.5  # on the unit interval
-_DEEP = 42.0  # a piece is cut where the parabola has risen so far: exp(-42) is 6e-19
+LOG_ROOT_2PI = 0.5 * math.log(2.0 * math.pi)
+NODES, WEIGHTS = (0.5 * x for x in np.polynomial.legendre.leggauss(40))
+NODES = NODES + 0.5  # on the unit interval
+DEEP = 42.0  # a piece is cut where the parabola has risen so far: exp(-42) is 6e-19
 
 
 class Tilted(NamedTuple):
@@ -91,26 +95,23 @@ def adaptive_rule(loss: Loss, centre: Array, variance: Array) -> TiltedRule:
         return TiltedRule(points, _side_by_side(unit[row] * weights, row, n))
 
 
-def piecewise_rule(
-    pieces: Sequence[Piece], mirrored: Sequence[Piece], centre: Array, variance: Array
-) -> TiltedRule:
+def piecewise_rule(outline: Outline, centre: Array, variance: Array) -> TiltedRule:
     """Return points for a loss of parabolas and lines, plus slow terms: a fixed number of them.
 
     Parameters
     ----------
-    pieces, mirrored : sequence of Piece
-        The parabolas, of the argument and of minus the argument.
+    outline : Outline
+        The parabolas and lines.
     centre, variance : ndarray of shape (n,)
         Means and variances of the argument.
     """
-    signed = [(piece, 1.0) for piece in pieces] + [(piece, -1.0) for piece in mirrored]
     points, weights = [], []
     with np.errstate(all="ignore"):
-        for piece, sign in signed:
+        for piece, sign in outline.signed:
             start, stop = _reach(piece, sign * centre, variance)
             width = (stop - start)[:, None]
-            points.append(sign * (start[:, None] + width * _NODES))
-            weights.append(width * _WEIGHTS)
+            points.append(sign * (start[:, None] + width * NODES))
+            weights.append(width * WEIGHTS)
     return TiltedRule(np.hstack(points), np.hstack(weights))
 
 
@@ -131,14 +132,14 @@ def _reach(piece: Piece, centre: Array, variance: Array) -> tuple[Array, Array]:
     lowest = np.clip(piece.left - uphill / bend, piece.left, piece.right)
     slope = np.abs(uphill + bend * (lowest - piece.left))
     slope = np.where((lowest > piece.left) & (lowest < piece.right), 0.0, slope)
-    width = 2.0 * _DEEP / (slope + np.sqrt(slope * slope + 2.0 * _DEEP * bend))
+    width = 2.0 * DEEP / (slope + np.sqrt(slope * slope + 2.0 * DEEP * bend))
     return np.maximum(piece.left, lowest - width), np.minimum(piece.right, lowest + width)
 
 
 def averaged(loss: Loss, centre: Array, variance: Array, rule: TiltedRule) -> Tilted:
     """Return the average from points that resolve the tilted density."""
     with np.errstate(all="ignore"):
-        density, log_mass = _density(loss, centre, variance, rule)
+        density, log_mass = tilted_density(loss, centre, variance, rule)
         _, slope = of_argument(type(loss))
         parameters = _columns(loss)
         off = rule.points - centre[:, None]
@@ -159,7 +160,7 @@ def averaged_slopes(loss: Loss, centre: Array, variance: Array, rule: TiltedRule
 
     They are ``-E_t[dl / dtheta] - d log Z / dtheta``.
     """
-    density, _ = _density(loss, centre, variance, rule)
+    density, _ = tilted_density(loss, centre, variance, rule)
     slopes = np.zeros((len(loss.fields), centre.size))
     columns = [np.asarray(field)[..., None] for field in loss.fields.values()]
     with np.errstate(all="ignore"):
@@ -182,7 +183,9 @@ def normalizer_slopes(loss: Loss, n: int) -> Array:
     return slopes
 
 
-def _density(loss: Loss, centre: Array, variance: Array, rule: TiltedRule) -> tuple[Array, Array]:
+def tilted_density(
+    loss: Loss, centre: Array, variance: Array, rule: TiltedRule
+) -> tuple[Array, Array]:
     """Return the tilted probability of each point, and the log of the integral."""
     value, _ = of_argument(type(loss))
     with np.errstate(all="ignore"):
@@ -192,7 +195,7 @@ def _density(loss: Loss, centre: Array, variance: Array, rule: TiltedRule) -> tu
         least = energy.min(axis=1, keepdims=True)
         density = rule.weights * np.exp(least - energy)
         mass = density.sum(axis=1, keepdims=True)
-        log_mass = np.log(mass[:, 0]) - least[:, 0] - 0.5 * np.log(variance) - _LOG_ROOT_2PI
+        log_mass = np.log(mass[:, 0]) - least[:, 0] - 0.5 * np.log(variance) - LOG_ROOT_2PI
         return density / mass, log_mass
 
 

@@ -8,12 +8,11 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from pymc_bsvm._typing import Array, Parameter
+from pymc_bsvm._typing import Parameter
 from pymc_bsvm._validation import positive
 from pymc_bsvm.losses.base import ClassificationLoss, Formulas
-from pymc_bsvm.losses.piece import Piece
+from pymc_bsvm.losses.piece import Outline, Piece
 from pymc_bsvm.losses.ramp import make_ramp
-from pymc_bsvm.losses.tilted import TiltedRule, piecewise_rule
 
 __all__ = ["Trigonometric"]
 
@@ -69,10 +68,10 @@ class Trigonometric(ClassificationLoss):
         """The margin at which the likelihood becomes zero."""
         return -self.delta
 
-    def tilted_rule(self, centre: Array, variance: Array) -> TiltedRule:
-        """Return points for a slow factor up to ``delta`` and one beyond."""
-        pieces = (Piece.flat(-self.delta, self.delta), Piece.flat(self.delta, math.inf))
-        return piecewise_rule(pieces, (), centre, variance)
+    @property
+    def outline(self) -> Outline:
+        """A slow factor up to ``delta`` and one beyond."""
+        return Outline((Piece.flat(-self.delta, self.delta), Piece.flat(self.delta, math.inf)), ())
 
     @staticmethod
     def formulas(xp: Any) -> Formulas:

@@ -65,7 +65,7 @@ def code_version() -> int:
     """
     package = Path(__file__).parents[1]
     digest = hashlib.sha256()
-    for folder in ("covariance", "losses", "ops", "solvers"):
+    for folder in ("covariance", "evidence", "graph", "losses", "ops", "solvers"):
         for path in sorted((package / folder).glob("*.py")):
             digest.update(code_of(path.read_bytes()).encode())
     return int.from_bytes(digest.digest()[:6], "big")

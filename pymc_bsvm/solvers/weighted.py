@@ -24,6 +24,7 @@ __all__ = [
     "compiled_envelope",
     "interpreted",
     "interpreted_envelope",
+    "row_of",
 ]
 
 
@@ -112,7 +113,7 @@ def interpreted_envelope(loss_type: type[Loss]) -> Envelope:
 @functools.cache
 def compiled(loss_type: type[Loss]) -> Weighted:
     """Return the weighted loss as compiled functions of vectors."""
-    row = _row(loss_type.n_parameters())
+    row = row_of(loss_type.n_parameters())
 
     def lift(formula):
         @numba_language.function
@@ -143,7 +144,7 @@ def compiled(loss_type: type[Loss]) -> Weighted:
 @functools.cache
 def compiled_envelope(loss_type: type[Loss]) -> Envelope:
     """Return the envelope as compiled functions."""
-    row = _row(loss_type.n_parameters())
+    row = row_of(loss_type.n_parameters())
     assert loss_type.envelope_type is not None
     count = loss_type.envelope_type.n_parameters()
     formula = numba_language.function(loss_type.envelope_parameters)
@@ -167,9 +168,9 @@ def compiled_envelope(loss_type: type[Loss]) -> Envelope:
     return Envelope(parameters, stiffness)
 
 
-def _row(count):
+def row_of(count):
     """Return a compiled function of ``(p, i)``: the parameters of row i as a tuple."""
     if count == 0:
         return numba_language.function(lambda p, i: ())
-    last, others = count - 1, _row(count - 1)
+    last, others = count - 1, row_of(count - 1)
     return numba_language.function(lambda p, i: (*others(p, i), p[last, i]))

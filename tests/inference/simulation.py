@@ -45,7 +45,7 @@ TARGETS = "targets"
 # ---- models --------------------------------------------------------------------------------------
 
 
-def regression_model(n: int = 20) -> pm.Model:
+def regression_model(n: int = 20, approximation: str = "laplace") -> pm.Model:
     """Return a BSVR model of a curve with n rows, whose targets are to be exchanged."""
     X = np.linspace(-3.0, 3.0, n)[:, None]
     with pm.Model() as model:
@@ -53,17 +53,17 @@ def regression_model(n: int = 20) -> pm.Model:
         gp = bsvm.gp.BSVR(cov_func=_covariance())
         C = pm.LogNormal("C", np.log(8.0), 0.5)
         epsilon = pm.LogNormal("epsilon", np.log(0.2), 0.5)
-        gp.marginal_likelihood("y", X, targets, C=C, epsilon=epsilon)
+        gp.marginal_likelihood("y", X, targets, C=C, epsilon=epsilon, approximation=approximation)
     return model
 
 
-def classification_model(n: int = 40) -> pm.Model:
+def classification_model(n: int = 40, approximation: str = "laplace") -> pm.Model:
     """Return a BTSVC model of labels along a line, whose labels are to be exchanged."""
     X = np.linspace(-3.0, 3.0, n)[:, None]
     with pm.Model() as model:
         targets = pm.Data(TARGETS, np.arange(n) % 2)
         gp = bsvm.gp.BTSVC(cov_func=_covariance())
-        gp.marginal_likelihood("y", X, targets)
+        gp.marginal_likelihood("y", X, targets, approximation=approximation)
     return model
 
 

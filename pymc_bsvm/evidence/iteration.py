@@ -1,0 +1,98 @@
+"""The iteration of expectation propagation, interpreted or compiled.
+
+A sweep matches all sites at once. Earlier steps are mixed into the next one (Anderson); a step
+after which the moments are further apart is taken back.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from pymc_bsvm.evidence.mixing import mixed
+from pymc_bsvm.evidence.sites import Sites
+
+__all__ = ["CONVERGED", "IMPROPER", "LOW", "MANY", "MAX_ITER", "STALLED", "make_propagate"]
+
+CONVERGED, MAX_ITER, STALLED, IMPROPER = range(4)
+MANY, LOW = 150, 0.4  # rows, and share of the rank, from which sweeps of low rank are cheaper
+_WINDOW = 4  # earlier steps that are mixed with the last one
+_FAR, _NEAR = 1.0, 0.5  # errors above which steps are not mixed, and below which they may not grow
+_WORSE, _GROWTH = 2.0, 1.3  # what growth of the error halves the steps, and how they recover
+_LEAST_DAMPING, _LEAST_FAR = 1e-3, 0.1
+_SHORTEST_REST = 2  # steps that are not mixed after a mixture that was taken back
+
+
+def make_propagate(
+    look: Callable[..., Any], in_units: Callable[..., Any], function: Callable[..., Any]
+) -> Callable[..., Any]:
+    """Return the iteration for what looks at all rows.
+
+    Parameters
+    ----------
+    look : callable
+        ``(model, sites)``: an object with the sites, the ``matched`` ones, and the ``error``, which
+        is infinite where the sites are no approximation.
+    in_units : callable
+        ``(sweep, steps)``: steps of the sites, one in each row, in units of the marginals.
+    function : callable
+        Decorator that compiles, or does nothing.
+
+    Returns
+    -------
+    callable
+        ``(model, sites, tol, max_iter) -> (sweep, n_iter, status)`` with the best sweep.
+    """
+    mix = function(mixed)
+
+    def following(sweep, points, steps, damping):
+        """Return the sites to look at after a sweep, which is the last of the points."""
+        n = sweep.sites.precision.size
+        new = mix(points, steps, in_units(sweep, steps), damping)
+        plain = points[-1] + damping * steps[-1]
+        proper = new[:n] >= 0.0
+        return Sites(np.where(proper, new[:n], plain[:n]), np.where(proper, new[n:], plain[n:]))
+
+    following = function(following)
+
+    def propagate(model, sites, tol, max_iter):
+        sweep = look(model, sites)
+        n_iter, damping, rest, plain = 1, 1.0, _SHORTEST_REST, 0  # plain: what is left of a rest
+        if not math.isfinite(sweep.error):
+            return sweep, n_iter, IMPROPER
+        points = np.empty((_WINDOW + 1, 2 * sites.precision.size))
+        steps, kept, best, after = np.empty(points.shape), 0, sweep, sweep
+        while best.error > tol and n_iter < max_iter and damping > _LEAST_DAMPING:
+            if sweep.error > _FAR or plain > 0:
+                kept = 0
+            if kept == _WINDOW + 1:
+                kept = _WINDOW
+                points[:kept], steps[:kept] = points[1:].copy(), steps[1:].copy()
+            points[kept] = np.concatenate((sweep.sites.precision, sweep.sites.shift))
+            new = np.concatenate((sweep.matched.precision, sweep.matched.shift))
+            steps[kept] = new - points[kept]
+            kept += 1
+            after = look(model, following(sweep, points[:kept], steps[:kept], damping))
+            n_iter, plain = n_iter + 1, max(plain - 1, 0)
+            if after.error <= _WORSE * sweep.error:
+                damping, sweep = min(1.0, _GROWTH * damping), after
+            else:
+                if kept > 1:  # the mixture is to blame, not the length
+                    plain, rest = rest, 2 * rest
+                else:
+                    damping *= 0.5
+                kept = 0
+                if math.isfinite(after.error) and sweep.error >= _NEAR:
+                    damping, sweep = max(damping, _LEAST_FAR), after
+            if sweep.error < best.error:
+                best = sweep
+        if best.error <= tol:
+            return best, n_iter, CONVERGED
+        if n_iter >= max_iter:
+            return best, n_iter, MAX_ITER
+        return best, n_iter, STALLED if math.isfinite(after.error) else IMPROPER
+
+    return function(propagate)
