@@ -16,12 +16,16 @@ class Ending(Enum):
     """How a search for the mode ended, as a sentence for the user."""
 
     CONVERGED = "The duality gap is below the tolerance."
+    ROUNDED = (
+        "Rounding errors keep the duality gap above the tolerance, but the Newton decrement, which "
+        "is the distance in nats of a quadratic, is below it."
+    )
     MAX_ITER = (
         "The largest number of Newton steps was reached before the duality gap fell below the "
         "tolerance. Raise max_iter or tol, or start from the mode of a neighbouring problem."
     )
     STALLED = (
-        "Rounding errors keep the duality gap above the tolerance. "
+        "Rounding errors keep the duality gap and the Newton decrement above the tolerance. "
         "Raise tol or the jitter, or make the problem less extreme: a smaller amplitude or C."
     )
     INDEFINITE = (

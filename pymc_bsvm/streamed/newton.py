@@ -35,10 +35,15 @@ __all__ = ["TOLERANCE", "find_mode"]
 TOLERANCE = 1e-8
 """Duality gap in nats; weights with a gap of g are within ``sqrt(2 g)`` posterior standard
 deviations of the mode."""
-_LEAPS = 40  # steps with rows off their latent values, before all steps stay in front of the wall
+_LEAPS = 25  # steps with rows off their latent values, before all steps stay in front of the wall
+_DETOUR = 10  # of them that lower the primal no further
+_ASTRAY = 0.02  # of the rows: with more off their latent values, a start is worse than none
 _DESCENT = 1e-4  # of the decrease that the expansion predicts: a step with less is shortened
 _ROUNDING = 1e-12  # of the primal: what a smaller descent does to it cannot be seen
-_PATIENCE = 5  # such steps that do not halve the gap
+_ACCEPTED = 1e-5  # decrement in nats, where rounding keeps the gap above the tolerance
+_HALF = 0.5  # of the least gap: what counts as lower
+_BLURRED = 1e-9  # of the primal: where features are nearly dependent, up to there it is not sure
+_PATIENCE = 5  # steps in a row that lower neither the primal nor the gap
 
 
 class _Point(NamedTuple):
@@ -66,7 +71,13 @@ class _Point(NamedTuple):
     @property
     def gap(self) -> float:
         """The duality gap, known where all rows are expanded at their latent values."""
-        return math.inf if self.off else 0.5 * float(self.residual @ self.residual)
+        known = not self.off and math.isfinite(self.loss)
+        return 0.5 * float(self.residual @ self.residual) if known else math.inf
+
+    def decrement(self, factor: Array) -> float:
+        """Return how far the primal is from its minimum if it is quadratic."""
+        half = solve_triangular(factor, self.residual, lower=True)
+        return 0.5 * float(half @ half)
 
 
 class _Search:
@@ -78,8 +89,22 @@ class _Search:
         """Whether rows may be expanded off their latent values."""
         self.h = _first_variance(loss, features.size, passes.rows.n)
         self.idle = 0
-        """Steps that did not lower the gap although the primal is at its minimum to rounding."""
+        """Steps since the primal or the gap was lowered; beyond rounding, each step lowers one."""
+        self._least = math.inf, math.inf
+        self.best = np.zeros(features.size)
+        """The weights of the least primal, in front of all walls."""
+        self._best_primal, self._best_step = math.inf, 0
         self._targets: tuple[Array, ...] | None = None
+
+    def begin(self, start: Array | None, around: Array | None) -> _Point:
+        """Return the first point: of no weights, if the start puts too many rows behind a wall."""
+        if around is not None:
+            return self.around(around)
+        if start is not None and start.any():
+            point = self.point(start)
+            if point.off <= _ASTRAY * self.passes.rows.n:
+                return point
+        return self.point(np.zeros(self.features.size))
 
     def point(self, w: Array, last: Array | None = None) -> _Point:
         """Return a point; its rows were expanded at ``last`` before."""
@@ -104,13 +129,30 @@ class _Search:
         self.h = (dw.size - float((inverse * inverse).sum())) / max(point.bend, 1e-300)
         full = self.point(point.w + dw, point.z)
         slope = float(point.residual @ dw)
-        if point.off or full.off or full.primal <= point.primal + _DESCENT * slope:
+        if point.off or full.off:
             return full
-        if -slope <= _ROUNDING * (1.0 + abs(point.primal)) and math.isfinite(full.primal):
-            self.idle += 1 if full.gap > 0.5 * point.gap else 0
+        self._remember(point)
+        if full.primal <= point.primal + _DESCENT * slope:
+            return full
+        relative = -slope / (1.0 + abs(point.primal))
+        if relative <= (_BLURRED if full.gap < _HALF * self._least[1] else _ROUNDING):
             return full
         t = self.line_search(slope, point, dw, full.f - point.f)
         return self.point(point.w + t * dw, point.z)
+
+    def lost(self, point: _Point, steps: int) -> bool:
+        """Return whether steps that leave walls behind them no longer lead to lower primals."""
+        if point.primal < self._best_primal:
+            self.best, self._best_primal, self._best_step = point.w, point.primal, steps
+        return steps == _LEAPS or steps - self._best_step == _DETOUR
+
+    def _remember(self, point: _Point) -> None:
+        """Count the steps that lead nowhere."""
+        primal, gap = self._least
+        seen = _ROUNDING * (1.0 + abs(point.primal))
+        lower = point.primal < primal - seen or point.gap < _HALF * gap
+        self.idle = 0 if lower else self.idle + 1
+        self._least = min(primal, point.primal), min(gap, point.gap)
 
     def line_search(self, slope: float, point: _Point, dw: Array, df: Array) -> float:
         """Return where the primal is least along a step, in front of all walls."""
@@ -169,11 +211,7 @@ def find_mode(
     """
     check_loss(loss)
     search = _Search(passes, features, loss)
-    if around is not None:
-        point = search.around(around)
-    else:
-        point = search.point(np.zeros(features.size) if start is None else start)
-    steps = 0
+    point, steps = search.begin(start, around), 0
     while True:
         if not math.isfinite(point.primal) and not point.w.any():
             raise _failure(point, steps, Ending.INFEASIBLE)
@@ -183,15 +221,16 @@ def find_mode(
             raise _failure(point, steps, Ending.INDEFINITE) from None
         if point.gap <= tol:
             return _mode(point, factor, steps, Ending.CONVERGED)
-        if steps == max_iter or search.idle == _PATIENCE:
-            ending = Ending.MAX_ITER if steps == max_iter else Ending.STALLED
-            raise _failure(point, steps, ending, factor)
-        if steps == _LEAPS and search.leaps:
-            search.leaps = False
-            if point.off:
-                point = search.point(np.zeros(features.size))
-                continue
+        if search.idle == _PATIENCE:
+            if math.isfinite(point.gap) and point.decrement(factor) <= max(tol, _ACCEPTED):
+                return _mode(point, factor, steps, Ending.ROUNDED)
+            raise _failure(point, steps, Ending.STALLED, factor)
+        if steps == max_iter:
+            raise _failure(point, steps, Ending.MAX_ITER, factor)
         point, steps = search.after(point, factor), steps + 1
+        if search.leaps and search.lost(point, steps):
+            search.leaps = False
+            point = search.point(search.best)
 
 
 def check_loss(loss: Loss) -> None:

@@ -97,9 +97,10 @@ def test_steps_that_stay_in_front_of_the_wall_find_the_same_mode(monkeypatch):
     passes, features = problem(WALLED, n=500, m=30, values=np.array([4.0, 0.7, 1.1]))
     mode = find_mode(passes, features, WALLED, tol=1e-12)
     monkeypatch.setattr("pymc_bsvm.streamed.newton._LEAPS", 2)
-    careful = find_mode(passes, features, WALLED, 5.0 * mode.w, tol=1e-12)
+    before = passes.count
+    careful = find_mode(passes, features, WALLED, tol=1e-12)
     np.testing.assert_allclose(careful.w, mode.w, atol=1e-6)
-    assert careful.n_iter > mode.n_iter
+    assert passes.count - before > careful.n_iter + 1  # steps were shortened
 
 
 @pytest.mark.parametrize("loss", LOSSES, ids=name)
@@ -121,8 +122,24 @@ def test_a_search_that_does_not_arrive_says_so():
     error = pickle.loads(pickle.dumps(raised.value))
     assert error.mode.ending is Ending.MAX_ITER
     assert error.mode.n_iter == 1
+
+
+def test_a_gap_that_rounding_keeps_up_is_told_from_one_that_is_closed():
+    loss = losses.Logistic()
+    passes, features = problem(loss)
+    assert find_mode(passes, features, loss).ending is Ending.CONVERGED
+    rounded = find_mode(passes, features, loss, tol=0.0)
+    assert rounded.ending in (Ending.ROUNDED, Ending.CONVERGED)
+    assert rounded.gap < 1e-20
+
+
+def test_a_gap_that_rounding_keeps_far_up_is_a_failure(monkeypatch):
+    loss = losses.Logistic()
+    passes, features = problem(loss)
+    monkeypatch.setattr("pymc_bsvm.streamed.newton._ACCEPTED", -1.0)
+    monkeypatch.setattr("pymc_bsvm.streamed.newton._PATIENCE", 1)
     with pytest.raises(ModeError, match="Rounding errors"):
-        find_mode(passes, features, loss, tol=1e-60)
+        find_mode(passes, features, loss, tol=-1.0)
 
 
 def test_targets_out_of_all_scale_are_named():
