@@ -87,7 +87,8 @@ class _Search:
         self.passes, self.features, self.loss = passes, features, loss
         self.leaps = bool(np.isfinite(loss.wall))
         """Whether rows may be expanded off their latent values."""
-        self.h = _first_variance(loss, features.size, passes.rows.n)
+        self.h = 0.0
+        """Typical posterior variance of a latent value."""
         self.idle = 0
         """Steps since the primal or the gap was lowered; beyond rounding, each step lowers one."""
         self._least = math.inf, math.inf
@@ -101,8 +102,9 @@ class _Search:
         if around is not None:
             return self.around(around)
         if start is not None and start.any():
+            self.h = _first_variance(self.loss, self.features.size, self.passes.rows.n)
             point = self.point(start)
-            if point.off <= _ASTRAY * self.passes.rows.n:
+            if point.off <= _ASTRAY * point.f.size:
                 return point
         return self.point(np.zeros(self.features.size))
 

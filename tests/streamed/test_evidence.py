@@ -1,6 +1,7 @@
 """The evidence on inducing points, against the dense evidence and formulas of papers."""
 
 import numpy as np
+import pymc as pm
 import pytest
 from scipy.stats import multivariate_normal
 
@@ -93,3 +94,19 @@ def test_a_loss_that_is_no_likelihood_is_refused():
     passes, features = problem(losses.Logistic())
     with pytest.raises(ValueError, match="not a negative log likelihood"):
         inducing_evidence(passes, features, losses.SoftMarginL2(C=1.0))
+
+
+@pytest.mark.parametrize(("approx", "tau"), [("DTC", 0.0), ("VFE", 1.0)])
+def test_gaussian_noise_gives_the_marginal_approximations_of_pymc(approx, tau):
+    loss = losses.Gaussian(sigma=0.4)
+    passes, features = problem(loss, weighted=False)
+    X, y, Z = passes.rows.X, passes.rows.y, features.Z
+    with pm.Model() as model:
+        cov = VALUES[0] ** 2 * pm.gp.cov.ExpQuad(2, ls=VALUES[1:])
+        gp = pm.gp.MarginalApprox(cov_func=cov, approx=approx)
+        jitter = features.jitter * VALUES[0] ** 2
+        gp.marginal_likelihood("y", X=X, Xu=Z, y=y, sigma=0.4, jitter=jitter)
+    expected = model.compile_logp(mode="FAST_COMPILE")({})
+    without = Features.at(Gaussian(), VALUES, Z, 0.0)
+    found = inducing_evidence(passes, without, loss, tau=tau, tol=1e-14)
+    assert found.log_evidence == pytest.approx(expected, abs=1e-5)
