@@ -21,7 +21,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
 
 from pymc_bsvm._typing import Array
-from pymc_bsvm.losses import Loss
+from pymc_bsvm.losses import Gaussian, Loss, RegressionLoss
 from pymc_bsvm.solvers.line_search import make_zero
 from pymc_bsvm.solvers.weighted import interpreted
 from pymc_bsvm.streamed.expansion import expansion_points
@@ -98,7 +98,11 @@ class _Search:
         self._targets: tuple[Array, ...] | None = None
 
     def begin(self, start: Array | None, around: Array | None) -> _Point:
-        """Return the first point: of no weights, if the start puts too many rows behind a wall."""
+        """Return the first point: of no weights, if the start puts too many rows behind a wall.
+
+        Losses of residuals are then expanded as Gaussian noise of their variance: where rows lie
+        beyond the part of their loss that bends, its curvature knows nothing of the way.
+        """
         if around is not None:
             return self.around(around)
         if start is not None and start.any():
@@ -106,7 +110,12 @@ class _Search:
             point = self.point(start)
             if point.off <= _ASTRAY * point.f.size:
                 return point
-        return self.point(np.zeros(self.features.size))
+        nothing = np.zeros(self.features.size)
+        if not isinstance(self.loss, RegressionLoss):
+            return self.point(nothing)
+        alike = Gaussian(float(np.sqrt(self.loss.variance())))
+        point = _Search(self.passes, self.features, alike).point(nothing)
+        return point._replace(off=point.f.size)
 
     def point(self, w: Array, last: Array | None = None) -> _Point:
         """Return a point; its rows were expanded at ``last`` before."""
@@ -240,7 +249,7 @@ def check_loss(loss: Loss) -> None:
     if not loss.differentiable:
         raise ValueError(
             f"{type(loss).__name__} has a kink, at which Newton's method on inducing points stops. "
-            "Use SILF with a small beta, or another differentiable loss."
+            "Use SILF with a beta of 0.05 or more, or another differentiable loss."
         )
     if loss.n_rows is not None:
         raise ValueError(

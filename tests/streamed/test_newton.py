@@ -93,6 +93,16 @@ def test_rows_near_a_wall_cost_no_more_than_a_few_steps():
     assert passes.count == mode.n_iter + 1  # one pass for each step, and the first
 
 
+@pytest.mark.parametrize(("beta", "most"), [(1.0, 8), (0.3, 8), (0.05, 12)])
+def test_rows_beyond_the_bend_of_their_loss_cost_no_more_than_a_few_steps(beta, most):
+    loss = losses.SILF(C=20.0, epsilon=0.1, beta=beta)
+    passes, features = problem(loss, n=4000, m=30)
+    beyond = np.abs(passes.rows.y) > (1.0 + beta) * 0.1
+    assert beyond.mean() > 0.7  # at no weights, where the loss is linear
+    assert find_mode(passes, features, loss).n_iter <= most
+    assert passes.count <= most + 3  # with the steps that are shortened
+
+
 def test_steps_that_stay_in_front_of_the_wall_find_the_same_mode(monkeypatch):
     passes, features = problem(WALLED, n=500, m=30, values=np.array([4.0, 0.7, 1.1]))
     mode = find_mode(passes, features, WALLED, tol=1e-12)
