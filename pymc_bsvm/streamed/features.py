@@ -74,7 +74,7 @@ class Features:
         ValueError
             If it is not positive definite.
         """
-        K = kernel.matrix(values, Z)
+        K = _own(kernel.matrix(values, Z))
         K[np.diag_indices_from(K)] += jitter * K.diagonal().mean()
         try:
             factor = cholesky(K, lower=True, overwrite_a=True)
@@ -92,7 +92,7 @@ class Features:
 
     def cross(self, X: Array) -> Array:
         """Return the covariances of rows with the inducing points, of shape (n, m)."""
-        return np.ascontiguousarray(self.kernel.matrix(self.values, X, self.Z))
+        return _own(self.kernel.matrix(self.values, X, self.Z))
 
     def diagonal(self, X: Array) -> Array:
         """Return the prior variances of rows without the offset."""
@@ -128,6 +128,11 @@ class Features:
             total[m, :m] = total[:m, m] = np.sqrt(self.offset) * (half.T @ root)
             total[m, m] = self.offset * W.sum()
         return total
+
+
+def _own(K: Array) -> Array:
+    """Return a matrix of a kernel that may be overwritten."""
+    return np.require(K, dtype=float, requirements=["C", "W", "O"])
 
 
 def latent(K: Array, c: Array) -> Array:

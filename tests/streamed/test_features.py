@@ -47,6 +47,19 @@ def test_equal_points_without_a_jitter_are_refused():
     assert Features.at(Gaussian(), VALUES, twice).size == 16
 
 
+def test_a_matrix_that_belongs_to_another_is_left_alone():
+    stored = Gaussian().matrix(VALUES, Z)
+    before = stored.copy()
+
+    class Stored(Gaussian):
+        def matrix(self, values, X, Z=None):
+            return stored[:]
+
+    features = Features.at(Stored(), VALUES, Z)
+    features.whiten(features.cross(Z))
+    np.testing.assert_array_equal(stored, before)
+
+
 def test_a_prior_survives_pickling():
     features = pickle.loads(pickle.dumps(Features.at(Gaussian(), VALUES, Z, 2.0)))
     np.testing.assert_array_equal(features.cross(X), Gaussian().matrix(VALUES, X, Z))
