@@ -151,6 +151,15 @@ class _Search:
         t = self.line_search(slope, point, dw, full.f - point.f)
         return self.point(point.w + t * dw, point.z)
 
+    def ending(self, point: _Point, factor: Array, tol: float) -> Ending | None:
+        """Return how the search has ended, if it has."""
+        if point.gap <= tol:
+            return Ending.CONVERGED
+        if self.idle < _PATIENCE:
+            return None
+        near = math.isfinite(point.gap) and point.decrement(factor) <= max(tol, _ACCEPTED)
+        return Ending.ROUNDED if near else Ending.STALLED
+
     def lost(self, point: _Point, steps: int) -> bool:
         """Return whether steps that leave walls behind them no longer lead to lower primals."""
         if point.primal < self._best_primal:
@@ -207,7 +216,8 @@ def find_mode(
         Latent values of the rows to start from, such as those of neighbouring hyperparameters, in
         the place of weights.
     tol : float
-        Largest duality gap, in nats.
+        Largest duality gap, in nats. Where rounding keeps it above, a Newton decrement of 1e-5 is
+        accepted, which the ending tells.
     max_iter : int
         Largest number of steps.
 
@@ -230,14 +240,11 @@ def find_mode(
             factor = cholesky(point.gram + np.eye(point.w.size), lower=True)
         except (LinAlgError, ValueError):
             raise _failure(point, steps, Ending.INDEFINITE) from None
-        if point.gap <= tol:
-            return _mode(point, factor, steps, Ending.CONVERGED)
-        if search.idle == _PATIENCE:
-            if math.isfinite(point.gap) and point.decrement(factor) <= max(tol, _ACCEPTED):
-                return _mode(point, factor, steps, Ending.ROUNDED)
-            raise _failure(point, steps, Ending.STALLED, factor)
-        if steps == max_iter:
-            raise _failure(point, steps, Ending.MAX_ITER, factor)
+        ending = search.ending(point, factor, tol)
+        if ending in (Ending.CONVERGED, Ending.ROUNDED):
+            return _mode(point, factor, steps, ending)
+        if ending is not None or steps == max_iter:
+            raise _failure(point, steps, ending or Ending.MAX_ITER, factor)
         point, steps = search.after(point, factor), steps + 1
         if search.leaps and search.lost(point, steps):
             search.leaps = False
