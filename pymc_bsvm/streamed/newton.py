@@ -92,7 +92,7 @@ class _Search:
         self.idle = 0
         """Steps since the primal or the gap was lowered; beyond rounding, each step lowers one."""
         self._least = math.inf, math.inf
-        self.best = np.zeros(features.size)
+        self._best = np.zeros(features.size)
         """The weights of the least primal, in front of all walls."""
         self._best_primal, self._best_step = math.inf, 0
         self._targets: tuple[Array, ...] | None = None
@@ -160,11 +160,15 @@ class _Search:
         near = math.isfinite(point.gap) and point.decrement(factor) <= max(tol, _ACCEPTED)
         return Ending.ROUNDED if near else Ending.STALLED
 
-    def lost(self, point: _Point, steps: int) -> bool:
-        """Return whether steps that leave walls behind them no longer lead to lower primals."""
+    def next(self, point: _Point, factor: Array, steps: int) -> _Point:
+        """Return the point after so many steps and one more, found by leaps while they help."""
+        point = self.after(point, factor)
         if point.primal < self._best_primal:
-            self.best, self._best_primal, self._best_step = point.w, point.primal, steps
-        return steps == _LEAPS or steps - self._best_step == _DETOUR
+            self._best, self._best_primal, self._best_step = point.w, point.primal, steps
+        if self.leaps and (steps == _LEAPS or steps - self._best_step == _DETOUR):
+            self.leaps = False
+            return self.point(self._best)
+        return point
 
     def _remember(self, point: _Point) -> None:
         """Count the steps that lead nowhere."""
@@ -245,10 +249,7 @@ def find_mode(
             return _mode(point, factor, steps, ending)
         if ending is not None or steps == max_iter:
             raise _failure(point, steps, ending or Ending.MAX_ITER, factor)
-        point, steps = search.after(point, factor), steps + 1
-        if search.leaps and search.lost(point, steps):
-            search.leaps = False
-            point = search.point(search.best)
+        point, steps = search.next(point, factor, steps), steps + 1
 
 
 def check_loss(loss: Loss) -> None:
