@@ -44,7 +44,17 @@ def test_import_is_silent(code):
 
 @pytest.mark.parametrize(
     "module",
-    ["", "losses", "covariance", "solvers", "search", "evidence", "approximations", "datasets"],
+    [
+        "",
+        "losses",
+        "covariance",
+        "solvers",
+        "search",
+        "evidence",
+        "approximations",
+        "datasets",
+        "streamed.objective",
+    ],
 )
 def test_numerical_modules_need_no_graph_library(module):
     run = run_python(
