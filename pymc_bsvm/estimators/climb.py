@@ -67,9 +67,7 @@ def _wider(objective: MachineEvidence, runs: Sequence[Restart], bounds: Array) -
     Few rows do not tell narrow noise from none: a function with as many parameters as rows fits
     them all, and Laplace's method does not see the width of those inside the tube.
     """
-    weight = objective.sample_weight
-    rows = objective.y.size if weight is None else weight.sum()
-    if rows < _ROWS * len(bounds):
+    if objective.rows < _ROWS * len(bounds):
         return bounds
     reach = np.array(objective.blueprint.reach)
     pressed = np.array([np.where(rises(run), run.held, 0.0) for run in runs])

@@ -83,7 +83,7 @@ def search(
     starts = _starts(objective, restarts, rng)
     n = objective.y.size
     everywhere = n <= _HALF_WAY
-    some = objective if everywhere else _subset(objective, max(int(_SHARE * n), _LEAST), rng)
+    some = objective if everywhere else objective.some(max(int(_SHARE * n), _LEAST), rng)
     settings: dict[str, Any] = {"n_jobs": n_jobs, "report": report, "maxiter": maxiter}
     first = {"gain": gain if everywhere else 3.0 * gain, "give_way": everywhere, **settings}
     found = _of(some, climb(some, starts, **first), [])
@@ -127,24 +127,11 @@ def _better(
     return replace(best, ascents=replace(best.ascents, interrupted=interrupted))
 
 
-def _subset(objective: MachineEvidence, size: int, rng: np.random.Generator) -> MachineEvidence:
-    """Return the objective of random rows."""
-    n = objective.y.size
-    rows = np.sort(rng.choice(n, size, replace=False)) if size < n else np.arange(n)
-    weight = objective.sample_weight
-    return MachineEvidence(
-        objective.blueprint,
-        objective.blueprint.kernel.take(objective.X, rows),
-        objective.y[rows],
-        None if weight is None else weight[rows],
-    )
-
-
 def _starts(objective: MachineEvidence, count: int, rng: np.random.Generator) -> list[Start]:
     """Return labelled starts, the most promising first."""
     blueprint = objective.blueprint
     bounds = np.array(blueprint.bounds)
-    screen = _subset(objective, _SCREEN, rng)
+    screen = objective.some(_SCREEN, rng)
     found = []
     for factors in _grid(blueprint):
         x = np.log([h.start for h in blueprint.hyperparameters]) + np.log(factors)
