@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -142,11 +142,11 @@ class MachineEvidence:
         """Start the next evaluation from nothing."""
         self._start = None
 
-    def of(self, blueprint: Blueprint) -> MachineEvidence:
+    def of(self, blueprint: Blueprint) -> Self:
         """Return the evidence of another model on the same rows."""
         if blueprint is self.blueprint:
             return self
-        return MachineEvidence(blueprint, self.X, self.y, self.sample_weight)
+        return type(self)(blueprint, self.X, self.y, self.sample_weight)
 
     def some(self, size: int, rng: np.random.Generator) -> MachineEvidence:
         """Return the evidence of random rows."""
@@ -155,6 +155,11 @@ class MachineEvidence:
         X = self.blueprint.kernel.take(self.X, rows)
         weight = None if self.sample_weight is None else self.sample_weight[rows]
         return MachineEvidence(self.blueprint, X, self.y[rows], weight)
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return self.y.size
 
     @property
     def rows(self) -> float:
