@@ -25,16 +25,15 @@ from scipy.linalg import LinAlgError, cholesky
 
 from pymc_bsvm._typing import Array
 from pymc_bsvm.losses import Loss
-from pymc_bsvm.losses.base import smooth_curvature
-from pymc_bsvm.solvers.weighted import interpreted
 from pymc_bsvm.streamed.features import Features
+from pymc_bsvm.streamed.gradient import InducingGradient, curvature, inducing_gradient
 from pymc_bsvm.streamed.mode import Ending, Mode, ModeError
 from pymc_bsvm.streamed.newton import TOLERANCE, find_mode
 from pymc_bsvm.streamed.passes import Partial, Passes
 from pymc_bsvm.streamed.posterior import InducingPosterior
 from pymc_bsvm.streamed.rows import Block
 
-__all__ = ["InducingEvidence", "curvature", "inducing_evidence"]
+__all__ = ["InducingEvidence", "inducing_evidence"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +73,11 @@ class InducingEvidence:
         """The sum of the terms."""
         return float(sum(self.terms.values()))
 
+    @cached_property
+    def gradient(self) -> InducingGradient:
+        """Derivatives with respect to the kernel's hyperparameters and the loss's parameters."""
+        return inducing_gradient(self)
+
     @property
     def posterior(self) -> InducingPosterior:
         """The posterior at the mode, with the curvature of the loss without ramps."""
@@ -87,6 +91,7 @@ def inducing_evidence(
     *,
     tau: float = 1.0,
     start: Array | None = None,
+    around: Array | None = None,
     ramp_width: float | None = None,
     tol: float = TOLERANCE,
 ) -> InducingEvidence:
@@ -102,8 +107,8 @@ def inducing_evidence(
         A differentiable, normalised loss with parameters that all rows share.
     tau : float
         Share of the variances left out by the features that is a loss.
-    start : ndarray of shape (r,), optional
-        Weights to start from, such as those of neighbouring hyperparameters.
+    start, around
+        Weights or latent values to start from, as for `find_mode`.
     ramp_width : float, optional
         Half width of the ramps of the curvature in the determinant; zero for steps. By default
         the loss's own.
@@ -118,7 +123,7 @@ def inducing_evidence(
         For losses without an evidence.
     """
     loss.log_normalizer()  # what has none raises
-    mode = find_mode(passes, features, loss, start, tol=tol)
+    mode = find_mode(passes, features, loss, start, around=around, tol=tol)
     width = loss.ramp_width if ramp_width is None else ramp_width
     gram, variances, weight = passes.run(_bend, features, loss, width, of_rows=(mode.f,)).sums
     m = features.Z.shape[0]
@@ -130,16 +135,6 @@ def inducing_evidence(
     return InducingEvidence(
         passes, features, loss, mode, tau, width, gram, factor, left_out, float(weight)
     )
-
-
-def curvature(loss: Loss, block: Block, f: Array, width: float) -> Array:
-    """Return the curvature in the determinant, of the rows as often as they count."""
-    _, y, weight = block
-    if width == 0.0:
-        W: Array = interpreted(type(loss)).curve(y, f, weight, loss.parameters)
-        return W
-    smooth = smooth_curvature(type(loss))(y, f, width, *loss.parameters)
-    return np.where(weight > 0.0, weight * smooth, 0.0)
 
 
 def _bend(

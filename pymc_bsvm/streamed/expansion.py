@@ -66,8 +66,9 @@ def expansion_points(
 
 def _between(rising: Callable[[Array], Array], end: Array) -> Array:
     """Return where a function of vectors is zero between zero and the end; else, zero."""
-    beyond = np.sign(rising(np.zeros(end.shape)))
-    near, far = np.zeros(end.shape), end.copy()
+    near, far = np.zeros(end.shape), end
+    beyond = np.sign(rising(near))
+    far = np.where(beyond == np.sign(rising(far)), near, far)
     for _ in range(_BISECTIONS):
         middle = 0.5 * (near + far)
         same = np.sign(rising(middle)) == beyond

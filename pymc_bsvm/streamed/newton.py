@@ -90,6 +90,13 @@ class _Search:
         total, gradient, gram, bend, off = sums
         return _Point(w, f, z, off, total, w - self.features.whitened(gradient), gram, bend)
 
+    def around(self, z: Array) -> _Point:
+        """Return the point of no weights with the rows expanded at given latent values."""
+        sums, (f, z) = self.passes.run(_expand_at, self.features, self.loss, of_rows=(z,))
+        total, gradient, gram, bend, off = sums
+        nothing = np.zeros(self.features.size)
+        return _Point(nothing, f, z, off, total, -self.features.whitened(gradient), gram, bend)
+
     def after(self, point: _Point, factor: Array) -> _Point:
         """Return the point after a Newton step."""
         dw = -cho_solve((factor, True), point.residual)
@@ -127,6 +134,7 @@ def find_mode(
     loss: Loss,
     start: Array | None = None,
     *,
+    around: Array | None = None,
     tol: float = TOLERANCE,
     max_iter: int = 200,
 ) -> Mode:
@@ -142,6 +150,9 @@ def find_mode(
         A differentiable loss with parameters that all rows share.
     start : ndarray of shape (r,), optional
         Weights to start from; they may put rows behind a wall. Zero by default.
+    around : ndarray of shape (n,), optional
+        Latent values of the rows to start from, such as those of neighbouring hyperparameters, in
+        the place of weights.
     tol : float
         Largest duality gap, in nats.
     max_iter : int
@@ -158,7 +169,10 @@ def find_mode(
     """
     check_loss(loss)
     search = _Search(passes, features, loss)
-    point = search.point(np.zeros(features.size) if start is None else np.array(start, dtype=float))
+    if around is not None:
+        point = search.around(around)
+    else:
+        point = search.point(np.zeros(features.size) if start is None else start)
     steps = 0
     while True:
         if not math.isfinite(point.primal) and not point.w.any():
@@ -198,22 +212,35 @@ def _expand(
     block: Block, of_rows: tuple[Array, ...], features: Features, loss: Loss, c: Array, h: float
 ) -> Partial:
     """Expand the losses of a block at its latent values; near walls, with h, elsewhere."""
-    X, y, weight = block
-    functions, p = interpreted(type(loss)), loss.parameters
-    K = features.cross(X)
+    K = features.cross(block.X)
     f = z = latent(K, c)
     if h > 0.0:
-        z = expansion_points(loss, y, weight, f, of_rows[0] if of_rows else None, h)
+        z = expansion_points(loss, block.y, block.weight, f, of_rows[0] if of_rows else None, h)
+    return _expanded(block, features, loss, K, f, z)
+
+
+def _expand_at(block: Block, of_rows: tuple[Array, ...], features: Features, loss: Loss) -> Partial:
+    """Expand the losses of a block at given latent values, for weights of zero."""
+    (z,) = of_rows
+    return _expanded(block, features, loss, features.cross(block.X), np.zeros(z.shape), z)
+
+
+def _expanded(
+    block: Block, features: Features, loss: Loss, K: Array, f: Array, z: Array
+) -> Partial:
+    """Sum the losses at f, and what the Newton step needs of their expansions at z."""
+    y, weight = block.y, block.weight
+    functions, p = interpreted(type(loss)), loss.parameters
+    off = z != f
     with np.errstate(all="ignore"):
         values = functions.loss(y, f, weight, p)
-        inside = (z != f) | np.isfinite(values)
+        inside = off | np.isfinite(values)
         a = np.where(inside, -functions.slope(y, z, weight, p), 0.0)
         W = np.where(inside, functions.curve(y, z, weight, p), 0.0)
-    sums = values.sum(), gathered(K, a + W * (z - f))
-    curved = W > 0.0
+    bend = np.minimum(W, functions.curve(y, np.zeros(y.shape), weight, p)).sum()
+    gradient, curved = gathered(K, a + W * (z - f)), W > 0.0
     gram = features.gram(K if curved.all() else K[curved], W[curved])
-    bend = np.minimum(W, functions.curve(y, 0.0 * f, weight, p)).sum()
-    return Partial((*sums, gram, bend, np.count_nonzero(z != f)), (f, z))
+    return Partial((values.sum(), gradient, gram, bend, np.count_nonzero(off)), (f, z))
 
 
 def _read(block: Block, of_rows: tuple[Array, ...]) -> Partial:
