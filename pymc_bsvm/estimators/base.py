@@ -19,6 +19,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from pymc_bsvm._typing import Array
 from pymc_bsvm._validation import Interval, as_parameter, positive
 from pymc_bsvm.estimators.climb import rises
+from pymc_bsvm.estimators.data import Data, Held, Read
 from pymc_bsvm.estimators.induced import InducedMachine
 from pymc_bsvm.estimators.kernels import Kernel, Precomputed, kernel_of
 from pymc_bsvm.estimators.likelihood import Likelihood
@@ -27,11 +28,14 @@ from pymc_bsvm.estimators.sampling import sample
 from pymc_bsvm.estimators.scale import Scale
 from pymc_bsvm.estimators.search import Move
 from pymc_bsvm.estimators.trained import Trained, bounds_at
-from pymc_bsvm.estimators.training import Given, InMemory, Streamed
+from pymc_bsvm.estimators.training import Given
 from pymc_bsvm.evidence.approximation import Approximation
 from pymc_bsvm.search import Ending, Hyperparameter, Report, Restart
+from pymc_bsvm.streamed.chunks import is_dask
 from pymc_bsvm.streamed.passes import Passes
-from pymc_bsvm.streamed.rows import ArrayRows
+from pymc_bsvm.streamed.rows import ArrayRows, Rows, rows_of
+from pymc_bsvm.streamed.scaled import ByClass
+from pymc_bsvm.streamed.summary import Classes, summarise
 
 __all__ = ["BayesianMachine", "one_or_all", "progress", "warn_of", "warn_of_bounds"]
 
@@ -95,11 +99,8 @@ class BayesianMachine(BaseEstimator):
 
     # ---- training ------------------------------------------------------------------------------
 
-    def _prepare(self, X: Array, sample_weight: Any) -> tuple[Array, Array | None, Any]:
-        """Check the parameters; return rows in the machine's units, weights, and kept rows.
-
-        Rows of weight zero are left out, so that they change nothing.
-        """
+    def _check(self) -> None:
+        """Check the parameters, and forget an earlier fit."""
         for name in _OPTIONAL:
             self.__dict__.pop(name, None)  # of an earlier fit
         if not (isinstance(self.ard, bool | np.bool_) or self.ard == "auto"):
@@ -126,6 +127,52 @@ class BayesianMachine(BaseEstimator):
                 raise ValueError(
                     f"{name} must be an integer >= 1, but it is {value!r}. Pass 1 or more."
                 )
+        self._check_inducing()
+
+    def _data(self, X: Any, y: Any, sample_weight: Any, labels: bool = False) -> Data:
+        """Check parameters and data, and set the scale of the inputs."""
+        self._check()
+        if callable(X) or is_dask(X):
+            if self.inducing is None:
+                raise ValueError(
+                    "X is read block by block, for which there have to be inducing points, but "
+                    "inducing is None. Set inducing='auto', or pass an array."
+                )
+            self.__dict__.pop("feature_names_in_", None)
+            return self._read(rows_of(X, y, sample_weight), labels)
+        inputs, targets = validate_data(self, X, y, dtype=np.float64, y_numeric=not labels)
+        weight = self._weights(targets, sample_weight)
+        if self.inducing is None or (self.inducing == "auto" and len(inputs) <= _DENSE):
+            rows, weight, kept = self._prepare(inputs, weight)
+            return Held(inputs, rows, np.asarray(targets)[kept], weight, kept)
+        if weight is not None:
+            weight = _check_sample_weight(weight, inputs, dtype=np.float64)
+        return self._read(ArrayRows(inputs, targets, weight), labels, weighted=True)
+
+    def _read(self, source: Rows, labels: bool, weighted: bool = False) -> Read:
+        """Summarise rows that are read block by block."""
+        summary = summarise(Passes(source, self.n_jobs), labels)
+        self.n_features_in_ = d = summary.d
+        columns = summary.columns
+        whole = Scale.of_moments(columns.mean, columns.spread)
+        self._scale = whole if self.standardize else Scale.none(d)
+        factors = None if weighted or summary.classes is None else self._factors(summary.classes)
+        inducing: Any = self.inducing
+        return Read(source, summary, self._scale, inducing, factors)
+
+    def _weights(self, targets: Any, sample_weight: Any) -> Any:
+        """Return how often rows count."""
+        return sample_weight
+
+    def _factors(self, classes: Classes) -> ByClass | None:
+        """Return how often rows of each class count; None if all do once."""
+        return None
+
+    def _prepare(self, X: Array, sample_weight: Any) -> tuple[Array, Array | None, Any]:
+        """Return rows in the machine's units, weights, and kept rows.
+
+        Rows of weight zero are left out, so that they change nothing.
+        """
         kept = np.arange(X.shape[0])
         weight = None
         if sample_weight is not None:
@@ -147,7 +194,6 @@ class BayesianMachine(BaseEstimator):
                     "full_bayes=True takes no weights of rows, but there is a sample_weight or a "
                     "class_weight. Repeat the rows, or set full_bayes=False."
                 )
-        self._check_inducing()
         if self._pairwise:
             if X.shape[0] != X.shape[1]:
                 raise ValueError(
@@ -181,13 +227,6 @@ class BayesianMachine(BaseEstimator):
                 f"inducing is {inducing!r}. Set full_bayes=False, or inducing=None."
             )
 
-    def _given(self, X: Array, y: Array, weight: Array | None) -> Given:
-        """Return rows in the machine's units as they are fitted: in blocks, or all at once."""
-        if self.inducing is None or (self.inducing == "auto" and y.size <= _DENSE):
-            return InMemory(X, y, weight)
-        count = float(y.size if weight is None else weight.sum())
-        return Streamed(Passes(ArrayRows(X, y, weight)), count, self.inducing)  # type: ignore[arg-type]
-
     def _relevance(self, machines: Sequence[Fitted], spread: Array) -> None:
         """Set the relevances: spreads of the columns in length-scales, the largest of machines."""
         known = [r for r in (machine.relevance() for machine in machines) if r is not None]
@@ -196,13 +235,13 @@ class BayesianMachine(BaseEstimator):
             total = self.relevance_.sum()
             self.feature_importances_ = self.relevance_ / (total if total > 0.0 else 1.0)
 
-    def _locate(self, machines: Sequence[Fitted], inputs: Array) -> None:
+    def _locate(self, machines: Sequence[Fitted], inputs: Array | None) -> None:
         """Set the inputs that machines are made of: support vectors or inducing points."""
         points = [each.points for each in machines if isinstance(each, InducedMachine)]
         if points:
             scale = self._scale
             self.inducing_points_ = one_or_all([scale.centre + scale.spread * Z for Z in points])
-        else:
+        elif inputs is not None:
             self.support_vectors_ = inputs[self.support_]
 
     def _train(

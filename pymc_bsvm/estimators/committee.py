@@ -143,8 +143,9 @@ class BayesianSVRCommittee(RegressionPredictions, BayesianMachine):
         BayesianSVRCommittee
             Itself.
         """
-        self._check()
+        self._check_committee()
         inputs, targets = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
+        self._check()
         rows, weight, kept = self._prepare(inputs, sample_weight)
         t = np.asarray(targets, dtype=float)[kept]
         rng = self._generator()
@@ -182,7 +183,7 @@ class BayesianSVRCommittee(RegressionPredictions, BayesianMachine):
         self._relevance([first], rows.std(axis=0))
         return self
 
-    def _check(self) -> None:
+    def _check_committee(self) -> None:
         size = self.expert_size
         if not isinstance(size, numbers.Integral) or size < 10:
             raise ValueError(

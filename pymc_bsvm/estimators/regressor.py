@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from pymc_bsvm._typing import Array
 from pymc_bsvm._validation import as_parameter, positive
@@ -223,15 +223,17 @@ class BayesianSVR(RegressionPredictions, BayesianMachine):
         self.max_epsilon = max_epsilon
         self.noise = noise
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the hyperparameters and the support vectors.
 
         Parameters
         ----------
-        X : array_like of shape (n, d)
-            Inputs, or the Gram matrix for ``kernel="precomputed"``.
+        X : array_like of shape (n, d), or callable
+            Inputs, or the Gram matrix for ``kernel="precomputed"``. With inducing points also a
+            `dask.array`, or a function that yields blocks ``(X, y)`` or ``(X, y, sample_weight)``
+            afresh each time it is called.
         y : array_like of shape (n,)
-            Targets.
+            Targets, unless X yields them.
         sample_weight : array_like of shape (n,), optional
             How often each row counts; zero leaves it out.
 
@@ -240,17 +242,14 @@ class BayesianSVR(RegressionPredictions, BayesianMachine):
         BayesianSVR
             Itself.
         """
-        inputs, targets = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
-        rows, weight, kept = self._prepare(inputs, sample_weight)
-        t = np.asarray(targets, dtype=float)[kept]
-        self._target = Scale.of_targets(t[:, None], weight) if self.standardize else Scale.none(1)
+        data = self._data(X, y, sample_weight)
+        self._target = data.target_scale() if self.standardize else Scale.none(1)
         unit = float(self._target.spread[0])
-        z = self._target(t[:, None])[:, 0]
         rng = self._generator()
         check_kind(self.noise)
-        first, *others = self._likelihoods(unit, z, weight)
+        first, *others = self._likelihoods(unit, data.n, data.target_spread(self._target))
         moves = [_to_likelihood(other) for other in others]
-        trained = self._train(first, self._given(rows, z, weight), rng, self.n_jobs, moves)
+        trained = self._train(first, data.given(self._target), rng, self.n_jobs, moves)
         self._trained = trained
         assert trained.objective is not None
         hindsight = trained.objective.hindsight(trained.members)
@@ -260,11 +259,10 @@ class BayesianSVR(RegressionPredictions, BayesianMachine):
         self.loss_ = noise_in(unit, machine.loss)
         self.noise_ = self._noise.scaled(unit)
         self.beta_ = getattr(self.loss_, "beta", None)
-        count = t.size if weight is None else weight.sum()
-        self.log_evidence_ = machine.log_evidence - count * np.log(unit)
+        self.log_evidence_ = machine.log_evidence - data.count * np.log(unit)
         self.hyperparameters_ = self._named(machine, unit)
-        self.support_ = kept[machine.support]
-        self._locate([machine], inputs)
+        self.support_ = data.places(machine.support)
+        self._locate([machine], data.inputs)
         self.dual_coef_ = machine.dual / unit
         self.free_ = machine.free
         self.approximation_ = machine.blueprint.approximation
@@ -275,7 +273,7 @@ class BayesianSVR(RegressionPredictions, BayesianMachine):
         self.at_bound_ = trained.at_bound
         self.restarts_ = table_of(trained)
         self.choices_ = choices_of(trained)
-        self._relevance([machine], rows.std(axis=0))
+        self._relevance([machine], data.spread)
         return self
 
     def sample_y(self, X: ArrayLike, n_samples: int = 1, random_state: Any = 0) -> Array:
@@ -336,10 +334,9 @@ class BayesianSVR(RegressionPredictions, BayesianMachine):
         check_is_fitted(self)
         return self._trained.to_pymc()
 
-    def _likelihoods(self, unit: float, z: Array, weight: Array | None) -> list[Likelihood]:
-        """Return the likelihoods to choose from, for targets z in a unit."""
-        betas = betas_of(self.beta, z.size)
-        spread = float(Scale.of(z[:, None], weight).spread[0])
+    def _likelihoods(self, unit: float, n: int, spread: float) -> list[Likelihood]:
+        """Return the likelihoods to choose from, for n targets with a spread in a unit."""
+        betas = betas_of(self.beta, n)
         widest = as_parameter("max_epsilon", self.max_epsilon, positive) * spread
         if isinstance(self.loss, str) and self.loss == "silf":
             return [silf_likelihood(beta, widest) for beta in betas]

@@ -15,6 +15,7 @@ from pymc_bsvm.estimators.route import Route, route_of
 from pymc_bsvm.estimators.search import Found, Move, search
 from pymc_bsvm.losses import Loss
 from pymc_bsvm.streamed.passes import Passes
+from pymc_bsvm.streamed.rows import Rows
 
 __all__ = ["Given", "InMemory", "Streamed"]
 
@@ -74,7 +75,7 @@ class InMemory:
 class Streamed:
     """Rows that are read block by block, for a machine on inducing points."""
 
-    passes: Passes = field(repr=False)
+    source: Rows = field(repr=False)
     rows: float
     """Number of rows, each as often as it counts."""
     inducing: int | Literal["auto"]
@@ -82,7 +83,7 @@ class Streamed:
     @property
     def d(self) -> int:
         """Number of columns."""
-        return self.passes.rows.d
+        return self.source.d
 
     def route(self, approximation: Any, loss: Loss) -> Route:
         """Return Laplace's method."""
@@ -107,5 +108,6 @@ class Streamed:
         **settings: Any,
     ) -> Found[Any]:
         """Maximise the evidence of more and more rows."""
-        ladder = Ladder(self.passes, self.rows, self.inducing, rng)
+        passes = Passes(self.source, settings.pop("n_jobs"))
+        ladder = Ladder(passes, self.rows, self.inducing, rng)
         return ladder.climb(blueprint, restarts, moves, **settings)
