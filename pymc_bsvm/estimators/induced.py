@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -9,6 +10,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy.linalg import solve_triangular
+from sklearn.exceptions import ConvergenceWarning
 
 from pymc_bsvm._typing import Array
 from pymc_bsvm.estimators.hindsight import Hindsight
@@ -17,9 +19,10 @@ from pymc_bsvm.estimators.machine import Blueprint, Fitted
 from pymc_bsvm.evidence.posterior import Cavity
 from pymc_bsvm.losses import Loss
 from pymc_bsvm.solvers.weighted import interpreted
-from pymc_bsvm.streamed.evidence import InducingEvidence, inducing_evidence
+from pymc_bsvm.streamed.evidence import InducingEvidence, evidence_at, inducing_evidence
 from pymc_bsvm.streamed.features import Features
 from pymc_bsvm.streamed.inducing import greedy
+from pymc_bsvm.streamed.mode import ModeInterrupt
 from pymc_bsvm.streamed.objective import InducingObjective
 from pymc_bsvm.streamed.passes import Partial, Passes
 from pymc_bsvm.streamed.posterior import InducingPosterior
@@ -112,8 +115,13 @@ class InducedEvidence(InducingObjective):
         return evidence
 
     def machine(self, values: Array) -> InducedMachine:
-        """Return the machine at values of the hyperparameters."""
-        evidence = self.evidence(values)
+        """Return the machine at values of the hyperparameters, interrupted or not."""
+        try:
+            evidence = self.evidence(values)
+        except ModeInterrupt as stop:
+            warnings.warn(str(stop), ConvergenceWarning, stacklevel=4)
+            features, loss = self.features(values), self.blueprint.loss(values)
+            evidence = evidence_at(self.passes, features, loss, stop.mode, tau=self.tau)
         mode = evidence.mode
         dual, curvature = self.passes.run(_duals, evidence.loss, of_rows=(mode.f,)).of_rows
         support = np.flatnonzero(dual)
