@@ -192,13 +192,13 @@ def points_of(
     Returns
     -------
     Z : ndarray of shape (m, d)
-        ``count`` points, or all rows if there are fewer.
+        ``count`` points, or all rows that differ if there are fewer.
     known : int
         How many of them, the first, say all there is to say at these hyperparameters. At others,
         such as shorter length-scales, the further ones say more.
     """
     size = min(len(X), _CANDIDATES * count)
-    candidates = X[rng.choice(len(X), size, replace=False)]
+    candidates = np.unique(X[rng.choice(len(X), size, replace=False)], axis=0)
     of_kernel = blueprint.split(values)[1]
     kernel = blueprint.kernel
     chosen = greedy(
@@ -207,7 +207,8 @@ def points_of(
         candidates,
         count,
     )
-    others = np.setdiff1d(np.arange(size), chosen)[: count - chosen.size]
+    order = np.random.default_rng(count).permutation(len(candidates))
+    others = order[~np.isin(order, chosen)][: count - chosen.size]
     return candidates[np.concatenate([chosen, others])], chosen.size
 
 
