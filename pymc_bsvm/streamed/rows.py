@@ -64,31 +64,31 @@ class ArrayRows(Rows):
     """
 
     def __init__(self, X: Any, y: Any, weight: Any = None, size: int = ROWS) -> None:
-        given = [("X", X), ("y", y), ("sample_weight", weight)]
-        self._arrays = {name: _array(values) for name, values in given if values is not None}
-        chunks = [row_chunks(name, array) for name, array in self._arrays.items() if is_dask(array)]
-        X = self._arrays["X"]
-        if X.ndim != 2 or not len(X):
+        self.X, self.y = _array(X), _array(y)
+        self.weight = None if weight is None else _array(weight)
+        named = {"X": self.X, "y": self.y, "sample_weight": self.weight}
+        chunks = [row_chunks(name, array) for name, array in named.items() if is_dask(array)]
+        if self.X.ndim != 2 or not len(self.X):
             raise ValueError(
-                f"X must have rows and columns, but its shape is {X.shape}. Pass one row or more."
+                f"X must have rows and columns, but its shape is {self.X.shape}. "
+                "Pass one row or more."
             )
-        self.n, self.d = X.shape
-        steps = np.cumsum([0, *chunks[0]]) if chunks else np.arange(0, self.n, size)
-        cuts = np.append(steps[steps < self.n], self.n)
-        self._cuts: list[int] = cuts.tolist()
-        for name, array in self._arrays.items():
-            if len(array) != self.n:
+        self.n, self.d = self.X.shape
+        for name, array in named.items():
+            if array is not None and len(array) != self.n:
                 raise ValueError(
                     f"{name} has {len(array)} rows where X has {self.n}. "
                     "Pass one number for each row of X."
                 )
+        steps = np.cumsum([0, *chunks[0]]) if chunks else np.arange(0, self.n, size)
+        self._cuts: list[int] = np.append(steps[steps < self.n], self.n).tolist()
 
     def pieces(self) -> Iterator[Piece]:
         """Say once, in order, where the rows are."""
         for start, stop in pairwise(self._cuts):
             if stop > start:
-                arrays = (mapped(array[start:stop]) for array in self._arrays.values())
-                yield Sliced(stop - start, tuple(arrays))
+                arrays = (self.X, self.y, *([] if self.weight is None else [self.weight]))
+                yield Sliced(stop - start, tuple(mapped(each[start:stop]) for each in arrays))
 
 
 def _array(values: Any) -> Any:
