@@ -15,11 +15,12 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from pymc_bsvm._typing import Array
-from pymc_bsvm.estimators.base import BayesianMachine, one_or_all
+from pymc_bsvm.estimators.base import one_or_all
 from pymc_bsvm.estimators.data import Held
 from pymc_bsvm.estimators.kernels.precomputed import UnknownVariance
 from pymc_bsvm.estimators.likelihood import classification_likelihood
 from pymc_bsvm.estimators.odds import log_share_of_only_one
+from pymc_bsvm.estimators.recursive import RecursiveClassifier
 from pymc_bsvm.estimators.trained import Trained, choices_of, table_of
 from pymc_bsvm.estimators.tree import tree_of
 from pymc_bsvm.evidence.approximation import Approximation
@@ -31,7 +32,7 @@ from pymc_bsvm.streamed.summary import Classes
 __all__ = ["BayesianSVC"]
 
 
-class BayesianSVC(ClassifierMixin, BayesianMachine):
+class BayesianSVC(ClassifierMixin, RecursiveClassifier):
     """Support vector classification with hyperparameters by evidence and class probabilities.
 
     A Gaussian process with the trigonometric likelihood: a sparse MAP estimate, and probabilities

@@ -28,7 +28,7 @@ from pymc_bsvm.streamed.passes import Partial, Passes
 from pymc_bsvm.streamed.posterior import InducingPosterior
 from pymc_bsvm.streamed.rows import Block
 
-__all__ = ["InducedEvidence", "InducedMachine", "points_of"]
+__all__ = ["InducedEvidence", "InducedMachine", "points_of", "tolerance"]
 
 _BLOCK = 4096  # new rows at a time, so that the memory of predictions does not grow with them
 # Of the prior variance. At 1e-6 what it adds costs more than twice as many points bring; at 1e-8
@@ -73,8 +73,7 @@ class InducedEvidence(InducingObjective):
         some: Block,
         begin: InducingPosterior | None = None,
     ) -> None:
-        tol = _TOL * max(rows, _FEWEST)
-        super().__init__(blueprint, passes, Z, jitter=_JITTER, tol=tol)
+        super().__init__(blueprint, passes, Z, jitter=_JITTER, tol=tolerance(rows))
         self.blueprint, self.rows, self.some, self.begin = blueprint, rows, some, begin
         self._last: _Evaluated | None = None
 
@@ -200,13 +199,13 @@ def points_of(
     Returns
     -------
     Z : ndarray of shape (m, d)
-        ``count`` points, or all rows if there are fewer.
+        ``count`` points, or all rows that differ if there are fewer.
     known : int
         How many of them, the first, say all there is to say at these hyperparameters. At others,
         such as shorter length-scales, the further ones say more.
     """
     size = min(len(X), _CANDIDATES * count)
-    candidates = X[rng.choice(len(X), size, replace=False)]
+    candidates = np.unique(X[rng.choice(len(X), size, replace=False)], axis=0)
     of_kernel = blueprint.split(values)[1]
     kernel = blueprint.kernel
     chosen = greedy(
@@ -215,8 +214,14 @@ def points_of(
         candidates,
         count,
     )
-    others = np.setdiff1d(np.arange(size), chosen)[: count - chosen.size]
+    order = np.random.default_rng(count).permutation(len(candidates))
+    others = order[~np.isin(order, chosen)][: count - chosen.size]
     return candidates[np.concatenate([chosen, others])], chosen.size
+
+
+def tolerance(rows: float) -> float:
+    """Return the largest duality gap of a mode, in nats."""
+    return _TOL * max(rows, _FEWEST)
 
 
 def _weights(features: Features, posterior: InducingPosterior) -> Array:

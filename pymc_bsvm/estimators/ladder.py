@@ -78,7 +78,7 @@ class Ladder:
         rough = {"gain": 3.0 * gain, "give_way": False, **settings}
         dense = MachineEvidence(blueprint, *self._first(_DENSE))
         starts = starts_of(dense, restarts, self.rng)
-        ends = explore(dense, starts, (), restarts, **rough).ends(restarts)
+        ends = explore(dense, starts, (), restarts, **rough).ends(len(starts))
         most = _MOST if self.inducing == "auto" else self.inducing
         rows, points = _FEW
         first = self._objective(rows, min(points, most), blueprint, ends[0].x)
@@ -116,11 +116,13 @@ class Ladder:
         slower = partial(
             self._polished, curvature_at(found.objective, best.end, bounds), bounds, gain
         )
-        found = slower(found, min(_POINTS_OF_SEARCH, most))
+        points = min(_POINTS_OF_SEARCH, most)
+        found = slower(found, points)
         yield found
         if self.inducing == "auto":
             found, most = self._enough(found, gain)
-        if most > _POINTS_OF_SEARCH:
+            yield found
+        if most != points:
             found = slower(found, most)
             yield found
         if found.objective.passes is not self.passes:
