@@ -14,12 +14,12 @@ from typing import Any, Literal
 import numpy as np
 
 from pymc_bsvm._typing import Array
-from pymc_bsvm.estimators.climb import climb
+from pymc_bsvm.estimators.climb import Tunable, climb
 from pymc_bsvm.estimators.induced import InducedEvidence, points_of
 from pymc_bsvm.estimators.machine import Blueprint, MachineEvidence
 from pymc_bsvm.estimators.polish import curvature_at, polish
 from pymc_bsvm.estimators.search import Found, Move, Rival, explore, starts_of
-from pymc_bsvm.search import Ascents
+from pymc_bsvm.search import Ascents, Ending
 from pymc_bsvm.streamed.passes import Passes
 from pymc_bsvm.streamed.posterior import InducingPosterior
 from pymc_bsvm.streamed.rows import ArrayRows, Block
@@ -78,11 +78,11 @@ class Ladder:
         rough = {"gain": 3.0 * gain, "give_way": False, **settings}
         dense = MachineEvidence(blueprint, *self._first(_DENSE))
         starts = starts_of(dense, restarts, self.rng)
-        ends = explore(dense, starts, (), restarts, **rough).ends(len(starts))
+        ends = _finished(explore(dense, starts, (), restarts, **rough)).ends(len(starts))
         most = _MOST if self.inducing == "auto" else self.inducing
         rows, points = _FEW
         first = self._objective(rows, min(points, most), blueprint, ends[0].x)
-        found = explore(first, ends, moves, restarts, **rough)
+        found = _finished(explore(first, ends, moves, restarts, **rough))
         if self.passes.rows.n <= rows:
             if self.inducing == "auto":
                 found, most = self._enough(found, gain)
@@ -126,9 +126,9 @@ class Ladder:
         rows = self.passes.rows.n if whole else _ROWS_OF_SEARCH
         objective = self._objective(rows, points, blueprint, best.end, begin)
         run = polish(objective, best, curvature, bounds, gain * objective.rows / _ROWS)
-        return replace(
-            found, objective=objective, ascents=Ascents([run], found.ascents.interrupted)
-        )
+        ascents = Ascents([run], run.ending is Ending.INTERRUPTED)
+        higher = replace(found, objective=objective, ascents=ascents)
+        return higher if objective.passes is self.passes else _finished(higher)
 
     def _enough(
         self, found: Found[InducedEvidence], gain: float
@@ -176,6 +176,13 @@ class Ladder:
         """Return the first of the rows at hand in their random order."""
         rows = np.sort(self._order[:count])
         return Block(*(each[rows] for each in self._some))
+
+
+def _finished[E: Tunable](found: Found[E]) -> Found[E]:
+    """Raise after an interruption before anything is known of all rows."""
+    if found.ascents.interrupted:
+        raise KeyboardInterrupt
+    return found
 
 
 def _around(bounds: Array, x: Array) -> Array:

@@ -5,10 +5,12 @@ import pickle
 import numpy as np
 import pytest
 from scipy import stats
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from pymc_bsvm import losses
 from pymc_bsvm.estimators import BayesianSVC, BayesianSVR, kernels, ladder
+from pymc_bsvm.estimators.induced import InducedEvidence
 from tests.estimators import cases
 
 BOTH = pytest.mark.parametrize("kind", [BayesianSVR, BayesianSVC])
@@ -186,6 +188,33 @@ def test_irrelevant_columns():
     model = fast(BayesianSVR, ard="auto", inducing=60).fit(X, y)
     assert model.choices_.kernel.str.contains("True").any()
     assert model.relevance_[2] < 0.2 * model.relevance_[:2].min()
+
+
+def test_an_interruption_on_all_rows_keeps_the_best(many, monkeypatch):
+    X, _, y = many
+    evaluate = InducedEvidence.__call__
+
+    def interrupted(self, x):
+        if self.n == 6000 and self.evaluations == 1:
+            raise KeyboardInterrupt
+        return evaluate(self, x)
+
+    monkeypatch.setattr(InducedEvidence, "__call__", interrupted)
+    with pytest.warns(ConvergenceWarning, match="interrupted"):
+        model = fast(BayesianSVR, tol=1e-6).fit(X, y)
+    assert not model.converged_
+    assert model.support_.max() > 5000
+
+
+def test_an_interruption_before_all_rows_is_raised(many, monkeypatch):
+    X, _, y = many
+
+    def interrupted(self, x):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(InducedEvidence, "__call__", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        fast(BayesianSVR).fit(X, y)
 
 
 # ---- how many points ----------------------------------------------------------------------------
