@@ -155,13 +155,16 @@ def test_support_vectors_are_those_whose_dual_is_not_zero(fitted, many):
 
 @pytest.mark.parametrize("noise", ["student", "outliers"])
 def test_intervals_hold_what_the_best_noise_of_the_family_holds(noise):
-    """That is 90 % for Student's noise, and more where it stands in for a mixture."""
+    """That is 90 % for Student's noise, and more where it stands in for a mixture.
+
+    The noise is known from 2000 rows, which leaves a standard error of one percent.
+    """
     X, f, y = curve(6000, seed=5, noise=noise)
     model = BayesianSVR(inducing=60, random_state=0, tol=0.1).fit(X[:2000], y[:2000])
     low, high = model.predict_interval(X[2000:])
     nu, _, scale = stats.t.fit(y - 50.0 - f, floc=0.0)
     best = np.mean(np.abs(y - 50.0 - f) <= scale * stats.t.ppf(0.95, nu))
-    assert np.mean((low <= y[2000:]) & (y[2000:] <= high)) == pytest.approx(best, abs=0.015)
+    assert np.mean((low <= y[2000:]) & (y[2000:] <= high)) == pytest.approx(best, abs=0.02)
     if noise == "student":
         assert best == pytest.approx(0.9, abs=0.01)
 
