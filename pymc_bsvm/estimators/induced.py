@@ -39,7 +39,7 @@ _CANDIDATES = 20  # rows for each inducing point that is chosen among them
 
 
 class _Evaluated(NamedTuple):
-    """The evidence at the last hyperparameters."""
+    """The evidence at some hyperparameters."""
 
     values: Array
     evidence: InducingEvidence
@@ -76,6 +76,7 @@ class InducedEvidence(InducingObjective):
         super().__init__(blueprint, passes, Z, jitter=_JITTER, tol=tolerance(rows))
         self.blueprint, self.rows, self.some, self.begin = blueprint, rows, some, begin
         self._last: _Evaluated | None = None
+        self._best: _Evaluated | None = None
 
     @property
     def n(self) -> int:
@@ -86,6 +87,11 @@ class InducedEvidence(InducingObjective):
     def posterior(self) -> InducingPosterior | None:
         """The last posterior."""
         return self.begin if self._last is None else self._last.evidence.posterior
+
+    def forget(self) -> None:
+        """Start the next evaluation from the function that was given, if there is one."""
+        super().forget()
+        self._last = self._best = None
 
     def of(self, blueprint: Blueprint) -> Self:
         """Return the evidence of another model on the same rows and points."""
@@ -100,9 +106,9 @@ class InducedEvidence(InducingObjective):
 
     def evidence(self, values: Array, around: Array | None = None) -> InducingEvidence:
         """Return the evidence at these hyperparameters, from latent values nearby."""
-        last = self._last
-        if last is not None and (values == last.values).all():
-            return last.evidence
+        for known in (self._last, self._best):
+            if known is not None and (values == known.values).all():
+                return known.evidence
         features, loss = self.features(values), self.blueprint.loss(values)
         start = None
         if around is None and self.begin is not None:
@@ -111,12 +117,15 @@ class InducedEvidence(InducingObjective):
             self.passes, features, loss, start=start, around=around, tol=self.tol
         )
         self._last = _Evaluated(values, evidence)
+        best = self._best
+        if best is None or evidence.log_evidence > best.evidence.log_evidence:
+            self._best = self._last
         return evidence
 
     def machine(self, values: Array) -> InducedMachine:
         """Return the machine at values of the hyperparameters, interrupted or not."""
         try:
-            evidence = self.evidence(values)
+            evidence = self.evidence(values, self._around)
         except ModeInterrupt as stop:
             warnings.warn(str(stop), ConvergenceWarning, stacklevel=4)
             features, loss = self.features(values), self.blueprint.loss(values)

@@ -19,7 +19,7 @@ from pymc_bsvm.estimators.induced import InducedEvidence, points_of
 from pymc_bsvm.estimators.machine import Blueprint, MachineEvidence
 from pymc_bsvm.estimators.polish import curvature_at, polish
 from pymc_bsvm.estimators.search import Found, Move, Rival, explore, starts_of
-from pymc_bsvm.search import Ascents
+from pymc_bsvm.search import Ascents, Ending
 from pymc_bsvm.streamed.passes import Passes
 from pymc_bsvm.streamed.posterior import InducingPosterior
 from pymc_bsvm.streamed.rows import ArrayRows, Block
@@ -78,7 +78,10 @@ class Ladder:
         rough = {"gain": 3.0 * gain, "give_way": False, **settings}
         dense = MachineEvidence(blueprint, *self._first(_DENSE))
         starts = starts_of(dense, restarts, self.rng)
-        ends = explore(dense, starts, (), restarts, **rough).ends(len(starts))
+        begun = explore(dense, starts, (), restarts, **rough)
+        if begun.ascents.interrupted:
+            raise KeyboardInterrupt  # too few rows to go on with
+        ends = begun.ends(len(starts))
         most = _MOST if self.inducing == "auto" else self.inducing
         rows, points = _FEW
         first = self._objective(rows, min(points, most), blueprint, ends[0].x)
@@ -86,6 +89,8 @@ class Ladder:
         try:
             for better in self._steps(found, most, restarts, gain, settings):
                 found = better
+                if found.ascents.interrupted:
+                    break
         except KeyboardInterrupt:
             found = replace(found, ascents=replace(found.ascents, interrupted=True))
         if found.objective.passes is not self.passes:
@@ -152,9 +157,8 @@ class Ladder:
         rows = self.passes.rows.n if whole else _ROWS_OF_SEARCH
         objective = self._objective(rows, points, blueprint, best.end, begin)
         run = polish(objective, best, curvature, bounds, gain * objective.rows / _ROWS)
-        return replace(
-            found, objective=objective, ascents=Ascents([run], found.ascents.interrupted)
-        )
+        ascents = Ascents([run], run.ending is Ending.INTERRUPTED)
+        return replace(found, objective=objective, ascents=ascents)
 
     def _enough(
         self, found: Found[InducedEvidence], gain: float

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -21,6 +22,16 @@ _APART = 0.05  # logarithms between which slopes are compared
 _LONGEST = 0.5  # of the steps of a logarithm
 _FLATTEST = 1e-4  # curvature for each row, below which a direction counts as this curved
 _STEPS = 12
+_SHORTER = 16.0  # times the curvature, after a step that says nothing of it
+
+
+class _Place(NamedTuple):
+    """Logarithms of the hyperparameters, and the evidence there."""
+
+    x: Array
+    value: float
+    slope: Array
+    log_evidence: float
 
 
 def curvature_at(objective: Tunable, x: Array, bounds: Array) -> Array:
@@ -60,32 +71,28 @@ def polish(
         The account of the search and of the steps together.
     """
     began, before = time.perf_counter(), objective.evaluations
-    H, x = curvature * objective.rows, run.end
-    value, slope = objective(x)
-    log_evidence, ending = objective.log_evidence, Ending.MAX_ITER
-    for _ in range(_STEPS):
-        step = _step(H, slope, x, bounds)
-        bend = H @ step
-        if slope @ step - 0.5 * step @ bend < gain or not np.isfinite(value):
-            ending = Ending.CONVERGED if np.isfinite(value) else Ending.FAILED
-            break
-        new, slope_there = objective(x + step)
-        change = slope - slope_there
-        if not np.isfinite(new):
-            H *= 16.0
-            continue
-        if change @ step > 0.0:
-            H += np.outer(change, change) / (change @ step) - np.outer(bend, bend) / (step @ bend)
-        if new > value:
-            x, value, slope, log_evidence = x + step, new, slope_there, objective.log_evidence
-        elif change @ step <= 0.0:
-            H *= 16.0
+    place = _Place(run.end, *objective(run.end), objective.log_evidence)
+    H, ending = curvature * objective.rows, Ending.MAX_ITER
+    try:
+        for _ in range(_STEPS):
+            step = _step(H, place.slope, place.x, bounds)
+            promised = place.slope @ step - 0.5 * step @ H @ step
+            if promised < gain or not np.isfinite(place.value):
+                ending = Ending.CONVERGED if np.isfinite(place.value) else Ending.FAILED
+                break
+            there = _Place(place.x + step, *objective(place.x + step), objective.log_evidence)
+            H = _corrected(H, step, place, there)
+            if there.value > place.value:
+                place = there
+    except KeyboardInterrupt:
+        ending = Ending.INTERRUPTED
+    x, slope = place.x, place.slope
     held = np.where(x <= bounds[:, 0], -1.0, np.where(x >= bounds[:, 1], 1.0, 0.0))
     return replace(
         run,
         end=x,
-        objective=value,
-        log_evidence=log_evidence,
+        objective=place.value,
+        log_evidence=place.log_evidence,
         gradient=float(np.abs(np.where(held * slope > 0.0, 0.0, slope)).max(initial=0.0)),
         ending=ending,
         evaluations=run.evaluations + objective.evaluations - before,
@@ -93,6 +100,16 @@ def polish(
         slope=slope,
         held=held,
     )
+
+
+def _corrected(H: Array, step: Array, here: _Place, there: _Place) -> Array:
+    """Return the curvature that explains the slopes at both ends of a step (BFGS)."""
+    change, bend = here.slope - there.slope, H @ step
+    if not np.isfinite(there.value) or change @ step <= 0.0:
+        return H if there.value > here.value else _SHORTER * H
+    seen = np.outer(change, change) / (change @ step)
+    corrected: Array = H + seen - np.outer(bend, bend) / (step @ bend)
+    return corrected
 
 
 def _step(H: Array, slope: Array, x: Array, bounds: Array) -> Array:

@@ -5,10 +5,12 @@ import pickle
 import numpy as np
 import pytest
 from scipy import stats
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from pymc_bsvm import losses
 from pymc_bsvm.estimators import BayesianSVC, BayesianSVR, kernels, ladder
+from pymc_bsvm.estimators.induced import InducedEvidence
 from tests.estimators import cases
 
 BOTH = pytest.mark.parametrize("kind", [BayesianSVR, BayesianSVC])
@@ -44,16 +46,26 @@ def fast(kind, **settings):
     return kind(**{"inducing": 25, "tol": 0.5, "random_state": 0, **settings})
 
 
+@pytest.fixture(scope="module", autouse=True)
+def low_ladder():
+    """Let few rows be many, to be fast."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ladder, "_DENSE", 200)
+        patch.setattr(ladder, "_FEW", (800, 40))
+        patch.setattr(ladder, "_POINTS_OF_SEARCH", 50)
+        yield
+
+
 @pytest.fixture(scope="module")
 def many():
     """Return more rows than the first search has."""
-    return curve(6000)
+    return curve(2500)
 
 
 @pytest.fixture(scope="module")
 def fitted(many):
     X, _, y = many
-    return BayesianSVR(inducing=60, random_state=0).fit(X[:5000], y[:5000])
+    return BayesianSVR(inducing=60, random_state=0).fit(X[:2000], y[:2000])
 
 
 # ---- the same as with all rows ------------------------------------------------------------------
@@ -102,9 +114,10 @@ def test_weights_are_repetitions(kind):
     weighted = fast(kind, **settings).fit(X, y, sample_weight=times)
     repeated = fast(kind, **settings).fit(X[chosen], y[chosen])
     assert weighted.log_evidence_ == pytest.approx(repeated.log_evidence_, abs=0.1)
-    np.testing.assert_allclose(weighted.predict(X[:5]) == repeated.predict(X[:5]), True) if (
-        kind is BayesianSVC
-    ) else np.testing.assert_allclose(weighted.predict(X), repeated.predict(X), atol=0.1)
+    if kind is BayesianSVR:
+        np.testing.assert_allclose(weighted.predict(X), repeated.predict(X), atol=0.1)
+    else:
+        assert (weighted.predict(X) == repeated.predict(X)).mean() > 0.99
 
 
 def test_class_weights_are_weights_of_rows():
@@ -120,8 +133,8 @@ def test_class_weights_are_weights_of_rows():
 
 def test_the_function_is_found(fitted, many):
     X, f, _ = many
-    error = fitted.predict(X[5000:]) - 50.0 - f[5000:]
-    assert np.sqrt(np.mean(error**2)) < 0.06
+    error = fitted.predict(X[2000:]) - 50.0 - f[2000:]
+    assert np.sqrt(np.mean(error**2)) < 0.08
     assert fitted.converged_
     assert fitted.gap_ < 1e-5
     assert fitted.inducing_points_.shape[0] <= 60
@@ -131,7 +144,7 @@ def test_the_function_is_found(fitted, many):
 
 def test_support_vectors_are_those_whose_dual_is_not_zero(fitted, many):
     X, _, y = many
-    residual = y[:5000] - fitted._means(fitted._rows(X[:5000])) + fitted.noise_.mean()
+    residual = y[:2000] - fitted._means(fitted._rows(X[:2000])) + fitted.noise_.mean()
     epsilon, beta = fitted.hyperparameters_["epsilon"], fitted.beta_
     outside = np.flatnonzero(np.abs(residual) > (1.0 - beta) * epsilon)
     assert np.isin(fitted.support_, outside).mean() > 0.999
@@ -141,12 +154,19 @@ def test_support_vectors_are_those_whose_dual_is_not_zero(fitted, many):
 
 
 @pytest.mark.parametrize("noise", ["student", "outliers"])
-def test_intervals_hold_what_they_say(noise):
-    """After the fit of the noise; of 4000 rows, the binomial error is half a percent."""
-    X, _, y = curve(9000, seed=5, noise=noise)
-    model = BayesianSVR(inducing=60, random_state=0, tol=0.1).fit(X[:5000], y[:5000])
-    low, high = model.predict_interval(X[5000:])
-    assert 0.88 <= np.mean((low <= y[5000:]) & (y[5000:] <= high)) <= 0.935
+def test_intervals_hold_what_the_best_noise_of_the_family_holds(noise):
+    """That is 90 % for Student's noise, and more where it stands in for a mixture.
+
+    The noise is known from 2000 rows, which leaves a standard error of one percent.
+    """
+    X, f, y = curve(6000, seed=5, noise=noise)
+    model = BayesianSVR(inducing=60, random_state=0, tol=0.1).fit(X[:2000], y[:2000])
+    low, high = model.predict_interval(X[2000:])
+    nu, _, scale = stats.t.fit(y - 50.0 - f, floc=0.0)
+    best = np.mean(np.abs(y - 50.0 - f) <= scale * stats.t.ppf(0.95, nu))
+    assert np.mean((low <= y[2000:]) & (y[2000:] <= high)) == pytest.approx(best, abs=0.02)
+    if noise == "student":
+        assert best == pytest.approx(0.9, abs=0.01)
 
 
 def test_error_bars_of_the_function_widen_away_from_the_data(fitted):
@@ -166,14 +186,14 @@ def test_draws_of_targets(fitted, many):
 
 def test_a_share_of_the_rows_tells_of_the_noise(many, monkeypatch):
     X, _, y = many
-    monkeypatch.setattr(ladder, "_OF_NOISE", 1500)
+    monkeypatch.setattr(ladder, "_OF_NOISE", 1200)
     model = fast(BayesianSVR).fit(X, y)
-    assert model.noise_.nu == pytest.approx(3.0, abs=0.8)
+    assert model.noise_.nu == pytest.approx(3.0, abs=1.0)
 
 
 def test_search_goes_on_from_a_share_to_all_rows(many, monkeypatch):
     X, _, y = many
-    monkeypatch.setattr(ladder, "_ROWS_OF_SEARCH", 4500)
+    monkeypatch.setattr(ladder, "_ROWS_OF_SEARCH", 1500)
     some = fast(BayesianSVR, tol=0.01).fit(X, y)
     monkeypatch.setattr(ladder, "_ROWS_OF_SEARCH", 50_000)
     whole = fast(BayesianSVR, tol=0.01).fit(X, y)
@@ -181,11 +201,39 @@ def test_search_goes_on_from_a_share_to_all_rows(many, monkeypatch):
 
 
 def test_irrelevant_columns():
-    X, _, y = curve(5000, seed=2)
-    X = np.column_stack([X, np.random.default_rng(0).normal(size=5000)])
+    X, _, y = curve(1500, seed=2)
+    X = np.column_stack([X, np.random.default_rng(0).normal(size=1500)])
     model = fast(BayesianSVR, ard="auto", inducing=60).fit(X, y)
     assert model.choices_.kernel.str.contains("True").any()
-    assert model.relevance_[2] < 0.2 * model.relevance_[:2].min()
+    assert model.relevance_[2] < 0.1 * model.relevance_.max()
+    assert model.relevance_[2] < model.relevance_[:2].min()
+
+
+def test_an_interruption_on_all_rows_keeps_the_best(many, monkeypatch):
+    X, _, y = many
+    evaluate = InducedEvidence.__call__
+
+    def interrupted(self, x):
+        if self.n == 2500 and self.evaluations == 1:
+            raise KeyboardInterrupt
+        return evaluate(self, x)
+
+    monkeypatch.setattr(InducedEvidence, "__call__", interrupted)
+    with pytest.warns(ConvergenceWarning, match="interrupted"):
+        model = fast(BayesianSVR, tol=1e-6).fit(X, y)
+    assert not model.converged_
+    assert model.support_.max() > 2000
+
+
+def test_an_interruption_before_all_rows_is_raised(many, monkeypatch):
+    X, _, y = many
+
+    def interrupted(self, x):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(InducedEvidence, "__call__", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        fast(BayesianSVR).fit(X, y)
 
 
 # ---- how many points ----------------------------------------------------------------------------
@@ -205,7 +253,7 @@ def test_auto_says_how_many_points_are_enough(many):
     X, _, y = many
     model = BayesianSVR(inducing="auto", random_state=0, tol=0.1).fit(X, y)
     tried = model.choices_.dropna(subset="points")
-    assert list(tried.points)[:1] == [125] or len(tried) == 1
+    assert tried.points.iloc[0] <= 125
     assert len(model.inducing_points_) <= 250
     assert (tried.log_evidence.diff().dropna() > -1.0).all()
 
@@ -226,8 +274,8 @@ def test_blocks_are_as_good_as_arrays(kind, many):
     y = target(kind, X, y)
 
     def blocks():
-        for start in range(0, 6000, 1700):
-            yield X[start : start + 1700], y[start : start + 1700]
+        for start in range(0, 2500, 700):
+            yield X[start : start + 700], y[start : start + 700]
 
     settings = {"loss": "logistic", "class_weight": "balanced"} if kind is BayesianSVC else {}
     one, two = fast(kind, **settings).fit(blocks), fast(kind, **settings).fit(X, y)
@@ -282,7 +330,7 @@ def test_a_kink_is_refused():
 
 
 def test_there_is_no_model_of_pymc(fitted):
-    with cases.refused(ValueError, "5000 rows", "inducing=None"):
+    with cases.refused(ValueError, "2000 rows", "inducing=None"):
         fitted.to_pymc()
 
 
@@ -295,6 +343,6 @@ def test_blocks_take_inducing_points():
 def test_noise_of_the_best_student(many, fitted):
     """The noise that was fitted is that which the residuals from the function would have."""
     _, f, y = many
-    nu, _, scale = stats.t.fit((y - 50.0 - f)[:5000], floc=0.0)
+    nu, _, scale = stats.t.fit((y - 50.0 - f)[:2000], floc=0.0)
     assert fitted.noise_.nu == pytest.approx(nu, rel=0.1)
     assert fitted.noise_.scale == pytest.approx(scale, rel=0.05)
