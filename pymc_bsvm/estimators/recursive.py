@@ -90,16 +90,16 @@ class RecursiveClassifier(BayesianMachine):
         BayesianSVC
             Itself.
         """
-        if isinstance(self.class_weight, str):
-            raise ValueError(
-                "class_weight is 'balanced', but a batch does not know how often classes occur in "
-                "all others. Pass a dict of weights."
-            )
         if not hasattr(self, "_trained"):
             _check_known(np.unique(y), [] if classes is None else classes, "the first batch")
             fitted: Self = self.fit(X, y, sample_weight)
             return fitted
         X, y = validate_data(self, X, y, dtype=np.float64, reset=False)
+        if isinstance(self.class_weight, str):
+            raise ValueError(
+                "class_weight is 'balanced', but a batch does not know how often classes occur in "
+                "all others. Pass a dict of weights."
+            )
         _check_known(self.classes_, y, "the classes of the first batch")
         labels = self.classes_[1:] if self.classes_.size == 2 else self.classes_
         targets = [OneAgainstRest(label)(y) for label in labels]

@@ -67,8 +67,9 @@ def test_errors_say_what_to_do():
     y = np.where(F > 0.0, "up", "down")
     with pytest.raises(ValueError, match=r"'other' is not among the first batch\. Let"):
         BayesianSVC(inducing=9).partial_fit(X[:99], y[:99], classes=["up", "down", "other"])
+    balanced = BayesianSVC(inducing=9, class_weight="balanced").partial_fit(X[:99], y[:99])
     with pytest.raises(ValueError, match=r"class_weight is 'balanced'.*\. Pass a dict"):
-        BayesianSVC(inducing=9, class_weight="balanced").partial_fit(X[:99], y[:99])
+        balanced.partial_fit(X[:99], y[:99])
     classifier = BayesianSVC(inducing=9).partial_fit(X[:99], y[:99])
     with pytest.raises(ValueError, match=r"'new' is not among the classes.*\. Let"):
         classifier.partial_fit(X[:2], ["up", "new"])
