@@ -21,7 +21,7 @@ BOOKS ?= notebooks
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: bench-low-rank bench-committee bench-estimators bench-calibration bench-evidence bench-solver help setup base-env test-env dev-env demo test test-lowest test-slow lint format types docs notebooks clean
+.PHONY: bench-partial bench-low-rank bench-committee bench-estimators bench-calibration bench-evidence bench-solver help setup base-env test-env dev-env demo test test-lowest test-slow lint format types docs notebooks clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1|/' \
@@ -52,6 +52,9 @@ test-lowest: ## try the oldest versions that pyproject.toml allows
 
 bench-solver: test-env ## time the solver against LIBSVM and BLAS; rewrites benchmarks/solver.md
 	@$(THREADS) $(PY) benchmarks/solver.py
+
+bench-partial: test-env ## batches of rows against all rows at once; rewrites partial.md
+	@$(THREADS) $(PY) -m benchmarks.partial
 
 bench-low-rank: test-env ## time and memory with covariances of low rank; rewrites low_rank.md
 	@$(THREADS) $(PY) -m benchmarks.low_rank

@@ -12,23 +12,27 @@ from scipy.special import logsumexp
 from sklearn.base import ClassifierMixin
 from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from pymc_bsvm._typing import Array
-from pymc_bsvm.estimators.base import BayesianMachine
+from pymc_bsvm.estimators.base import one_or_all
+from pymc_bsvm.estimators.data import Held
 from pymc_bsvm.estimators.kernels.precomputed import UnknownVariance
 from pymc_bsvm.estimators.likelihood import classification_likelihood
 from pymc_bsvm.estimators.odds import log_share_of_only_one
+from pymc_bsvm.estimators.recursive import RecursiveClassifier
 from pymc_bsvm.estimators.trained import Trained, choices_of, table_of
 from pymc_bsvm.estimators.tree import tree_of
 from pymc_bsvm.evidence.approximation import Approximation
 from pymc_bsvm.evidence.prediction import ClassPredictive
 from pymc_bsvm.losses.base import ClassificationLoss
+from pymc_bsvm.streamed.scaled import ByClass, OneAgainstRest
+from pymc_bsvm.streamed.summary import Classes
 
 __all__ = ["BayesianSVC"]
 
 
-class BayesianSVC(ClassifierMixin, BayesianMachine):
+class BayesianSVC(ClassifierMixin, RecursiveClassifier):
     """Support vector classification with hyperparameters by evidence and class probabilities.
 
     A Gaussian process with the trigonometric likelihood: a sparse MAP estimate, and probabilities
@@ -37,7 +41,7 @@ class BayesianSVC(ClassifierMixin, BayesianMachine):
 
     Parameters
     ----------
-    kernel, ard, standardize, restarts, full_bayes, sampler
+    kernel, ard, inducing, standardize, restarts, full_bayes, sampler
         As for `BayesianSVR`.
     tol, max_iter, random_state, progressbar
         As for `BayesianSVR`.
@@ -47,9 +51,9 @@ class BayesianSVC(ClassifierMixin, BayesianMachine):
     approximation : str or Approximation, default "auto"
         How the evidence and the posterior are approximated: a name, or an object of
         `pymc_bsvm.approximations`. "auto" is expectation propagation up to 2000 rows, with a weak
-        log-normal prior of the hyperparameters about their starts, and Laplace's method beyond, or
-        where a row counts less than once. Only with the latter do predictions need the support
-        vectors alone.
+        log-normal prior of the hyperparameters about their starts, and Laplace's method beyond, on
+        inducing points, or where a row counts less than once. Only with the latter do predictions
+        need the support vectors alone.
     offset : float, default 100.0
         Variance of the constant in (5.13) of [Chu03]_; the margin of the likelihood is one.
     class_weight : dict, "balanced" or None, default None
@@ -69,7 +73,9 @@ class BayesianSVC(ClassifierMixin, BayesianMachine):
     support_ : ndarray of shape (n_support,)
         Rows that are a support vector of one machine at least.
     support_vectors_ : ndarray of shape (n_support, n_features)
-        Their inputs.
+        Their inputs; not with inducing points.
+    inducing_points_ : ndarray of shape (n_points, n_features), or list of ndarray
+        The inducing points, if there are any.
     dual_coef_ : ndarray of shape (1, n_support) or (n_classes, n_support)
         Their signed duals in each machine.
     relevance_ : ndarray of shape (n_features,)
@@ -124,6 +130,7 @@ class BayesianSVC(ClassifierMixin, BayesianMachine):
         ard: bool | str = False,
         loss: str | ClassificationLoss = "trigonometric",
         approximation: str | Approximation = "auto",
+        inducing: int | str | None = None,
         offset: float = 100.0,
         standardize: bool = True,
         class_weight: Mapping[Any, float] | str | None = None,
@@ -140,6 +147,7 @@ class BayesianSVC(ClassifierMixin, BayesianMachine):
             kernel,
             ard=ard,
             approximation=approximation,
+            inducing=inducing,
             offset=offset,
             standardize=standardize,
             restarts=restarts,
@@ -154,15 +162,15 @@ class BayesianSVC(ClassifierMixin, BayesianMachine):
         self.loss = loss
         self.class_weight = class_weight
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the hyperparameters and the support vectors of each machine.
 
         Parameters
         ----------
-        X : array_like of shape (n, d)
-            Inputs, or the Gram matrix for ``kernel="precomputed"``.
+        X : array_like of shape (n, d), or callable
+            As for `BayesianSVR.fit`.
         y : array_like of shape (n,)
-            Labels of any kind, of two classes at least.
+            Labels of any kind, of two classes at least, unless X yields them.
         sample_weight : array_like of shape (n,), optional
             How often each row counts; zero leaves it out.
 
@@ -171,11 +179,8 @@ class BayesianSVC(ClassifierMixin, BayesianMachine):
         BayesianSVC
             Itself.
         """
-        inputs, labels = validate_data(self, X, y, dtype=np.float64)
-        check_classification_targets(labels)
-        rows, weight, kept = self._prepare(inputs, self._weighted_by_class(labels, sample_weight))
-        labels = np.asarray(labels)[kept]
-        self.classes_ = np.unique(labels)
+        data = self._data(X, y, sample_weight, labels=True)
+        self.classes_ = data.labels
         count = self.classes_.size
         if count < 2:
             raise ValueError(
@@ -187,13 +192,12 @@ class BayesianSVC(ClassifierMixin, BayesianMachine):
         chosen = self.classes_[1:] if count == 2 else self.classes_
         generators = self._generator().spawn(len(chosen))
         trained: list[Trained]
-        settings = {"n_jobs": self.n_jobs if count == 2 else 1}
-        trained = Parallel(n_jobs=1 if count == 2 else self.n_jobs)(
+        together = count > 2 and isinstance(data, Held)  # blocks are shared out, not classes
+        settings = {"n_jobs": 1 if together else self.n_jobs}
+        trained = Parallel(n_jobs=self.n_jobs if together else 1)(
             delayed(self._train)(
                 likelihood,
-                rows,
-                np.where(labels == label, 1.0, -1.0),
-                weight,
+                data.given(OneAgainstRest(label)),
                 generator,
                 **settings,
             )
@@ -202,22 +206,22 @@ class BayesianSVC(ClassifierMixin, BayesianMachine):
         self._trained = trained
         machines = [each.machine for each in trained]
         support = np.unique(np.concatenate([machine.support for machine in machines]))
-        self.support_ = kept[support]
-        self.support_vectors_ = inputs[self.support_]
+        self.support_ = data.places(support)
+        self._locate(machines, data.inputs)
         self.dual_coef_ = np.zeros((len(machines), support.size))
         for k, machine in enumerate(machines):
             self.dual_coef_[k, np.searchsorted(support, machine.support)] = machine.dual
-        self.hyperparameters_ = _one_or_all([self._named(m, 1.0) for m in machines])
-        self.log_evidence_ = _one_or_all([machine.log_evidence for machine in machines])
-        self.at_bound_ = _one_or_all([each.at_bound for each in trained])
-        self.restarts_ = _one_or_all([table_of(each) for each in trained])
-        self.choices_ = _one_or_all([choices_of(each) for each in trained])
+        self.hyperparameters_ = one_or_all([self._named(m, 1.0) for m in machines])
+        self.log_evidence_ = one_or_all([machine.log_evidence for machine in machines])
+        self.at_bound_ = one_or_all([each.at_bound for each in trained])
+        self.restarts_ = one_or_all([table_of(each) for each in trained])
+        self.choices_ = one_or_all([choices_of(each) for each in trained])
         self.approximation_ = machines[0].blueprint.approximation
         self.gap_ = max(machine.gap for machine in machines)
         self.residual_ = max(machine.residual for machine in machines)
         self.n_iter_ = max(each.found.best.evaluations for each in trained)
         self.converged_ = all(each.converged for each in trained)
-        self._relevance(machines, rows)
+        self._relevance(machines, data.spread)
         return self
 
     def decision_function(self, X: ArrayLike) -> Array:
@@ -301,7 +305,7 @@ class BayesianSVC(ClassifierMixin, BayesianMachine):
     def datatree_(self) -> Any:
         """The hyperparameters as ArviZ knows them."""
         check_is_fitted(self)
-        return _one_or_all([tree_of(each) for each in self._trained])
+        return one_or_all([tree_of(each) for each in self._trained])
 
     def to_pymc(self, label: Any = None) -> tuple[Any, Any]:
         """Return the PyMC model of a machine, in its standardised units.
@@ -331,12 +335,24 @@ class BayesianSVC(ClassifierMixin, BayesianMachine):
             )
         return self._trained[int(places[0])].to_pymc()
 
-    def _weighted_by_class(self, y: Any, sample_weight: Any) -> Any:
+    def _weights(self, targets: Any, sample_weight: Any) -> Any:
         """Return the weights of rows times those of their classes; None if there are neither."""
+        check_classification_targets(targets)
         if self.class_weight is None:
             return sample_weight
-        y = np.asarray(y)
-        classes = np.unique(y)
+        y = np.asarray(targets)
+        weight = np.ones(y.size)
+        if sample_weight is not None:
+            weight = _check_sample_weight(sample_weight, y, dtype=np.float64)
+        classes = Classes.of(y, weight)
+        factors = self._factors(classes)
+        return weight if factors is None else weight * factors(y)
+
+    def _factors(self, classes: Classes) -> ByClass | None:
+        """Return how often rows of each class count; None if all do once."""
+        if self.class_weight is None:
+            return None
+        labels, total = classes.labels, classes.weight
         if isinstance(self.class_weight, Mapping):
             for label, value in self.class_weight.items():
                 if value < 0.0:
@@ -344,18 +360,12 @@ class BayesianSVC(ClassifierMixin, BayesianMachine):
                         f"class_weight must not be negative, but for {label!r} it is {value!r}. "
                         "Pass how often rows of the class count."
                     )
-        if sample_weight is not None:
-            sample_weight = _check_sample_weight(sample_weight, y, dtype=np.float64)
-        if isinstance(self.class_weight, str) and sample_weight is not None:
-            counted = y[np.asarray(sample_weight) > 0.0]
-            total = {label: np.sum(np.asarray(sample_weight)[y == label]) for label in classes}
-            mean = np.sum(list(total.values())) / np.unique(counted).size
-            factors = {label: mean / total[label] for label in classes if total[label] > 0.0}
-        else:
-            each = compute_class_weight(self.class_weight, classes=classes, y=y)
-            factors = dict(zip(classes, each, strict=True))
-        by_class = np.array([factors.get(label, 0.0) for label in y])
-        return by_class if sample_weight is None else by_class * np.asarray(sample_weight)
+        if isinstance(self.class_weight, str) and self.class_weight == "balanced":
+            counted = total > 0.0
+            mean = total.sum() / np.count_nonzero(counted)
+            return ByClass(labels, np.where(counted, mean / np.where(counted, total, 1.0), 0.0))
+        factors = compute_class_weight(self.class_weight, classes=labels, y=labels)
+        return ByClass(labels, np.asarray(factors, dtype=float))
 
 
 def _log_probability(trained: Trained, rows: Array, sign: int) -> Array:
@@ -369,7 +379,3 @@ def _log_probability(trained: Trained, rows: Array, sign: int) -> Array:
 
 def _log_odds(trained: Trained, rows: Array) -> Array:
     return _log_probability(trained, rows, 1) - _log_probability(trained, rows, -1)
-
-
-def _one_or_all(values: list[Any]) -> Any:
-    return values[0] if len(values) == 1 else values

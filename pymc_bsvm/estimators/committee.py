@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import validate_data
 
 from pymc_bsvm._typing import Array
-from pymc_bsvm.estimators.base import BayesianMachine, progress, warn_of, warn_of_bounds
+from pymc_bsvm.estimators.bar import progress
+from pymc_bsvm.estimators.base import BayesianMachine, warn_of, warn_of_bounds
 from pymc_bsvm.estimators.experts import Part, SumOfEvidences, calibration, combine, partition
 from pymc_bsvm.estimators.likelihood import betas_of, noise_in, silf_likelihood
 from pymc_bsvm.estimators.machine import Blueprint
@@ -143,8 +144,9 @@ class BayesianSVRCommittee(RegressionPredictions, BayesianMachine):
         BayesianSVRCommittee
             Itself.
         """
-        self._check()
+        self._check_committee()
         inputs, targets = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
+        self._check()
         rows, weight, kept = self._prepare(inputs, sample_weight)
         t = np.asarray(targets, dtype=float)[kept]
         rng = self._generator()
@@ -179,10 +181,10 @@ class BayesianSVRCommittee(RegressionPredictions, BayesianMachine):
         self.n_support_ = np.array([expert.support.size for expert in self._experts])
         self.gap_ = max(expert.gap for expert in self._experts)
         self.n_iter_ = run.evaluations
-        self._relevance([first], rows)
+        self._relevance([first], rows.std(axis=0))
         return self
 
-    def _check(self) -> None:
+    def _check_committee(self) -> None:
         size = self.expert_size
         if not isinstance(size, numbers.Integral) or size < 10:
             raise ValueError(
@@ -222,7 +224,7 @@ class BayesianSVRCommittee(RegressionPredictions, BayesianMachine):
         settings: dict[str, Any] = {"gain": float(self.tol), "maxiter": int(self.max_iter)}
         with progress(self.progressbar) as report:
             one = together.parts[0].objective(together.blueprint)
-            moves = self._moves_of_kernel(one.X)
+            moves = self._moves_of_kernel(one.X.shape[1])
             settings_of_one = {"moves": moves, "n_jobs": None, "report": report, **settings}
             found = search(one, int(self.restarts), rng, **settings_of_one)
             together.blueprint = found.objective.blueprint

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import numbers
-import warnings
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from pymc_bsvm._typing import Array
 from pymc_bsvm._validation import as_parameter, positive
-from pymc_bsvm.estimators.base import BayesianMachine
 from pymc_bsvm.estimators.likelihood import (
     Likelihood,
     betas_of,
@@ -23,24 +20,22 @@ from pymc_bsvm.estimators.likelihood import (
     regression_likelihood,
     silf_likelihood,
 )
-from pymc_bsvm.estimators.machine import posterior_of
 from pymc_bsvm.estimators.predictions import RegressionPredictions
+from pymc_bsvm.estimators.recursive import RecursiveRegressor
 from pymc_bsvm.estimators.scale import Scale
 from pymc_bsvm.estimators.search import Move
 from pymc_bsvm.estimators.trained import choices_of, table_of
 from pymc_bsvm.estimators.tree import tree_of
-from pymc_bsvm.evidence.approximation import Approximation, Evidence
+from pymc_bsvm.evidence.approximation import Approximation
 from pymc_bsvm.evidence.mixture import RegressionMixture
-from pymc_bsvm.evidence.noise import LeaveOneOut, Noise, NoiseKind, check_kind, fit_noise
+from pymc_bsvm.evidence.noise import NoiseKind, check_kind
 from pymc_bsvm.evidence.prediction import RegressionPredictive
 from pymc_bsvm.losses.base import RegressionLoss
 
 __all__ = ["BayesianSVR"]
 
-_NEARLY_ALL, _LITTLE = 0.95, 0.5
 
-
-class BayesianSVR(RegressionPredictions, BayesianMachine):
+class BayesianSVR(RegressionPredictions, RecursiveRegressor):
     """Support vector regression with hyperparameters by evidence and error bars.
 
     A Gaussian process with the soft insensitive loss: sparse where its tube has a flat part, robust
@@ -78,6 +73,12 @@ class BayesianSVR(RegressionPredictions, BayesianMachine):
         How the evidence and the posterior are approximated: a name, or an object of
         `pymc_bsvm.approximations`. "auto" is Laplace's method, or expectation propagation for a
         loss with a kink, whose Laplace evidence is not defined.
+    inducing : int, "auto" or None, default None
+        Number of inducing points, for more rows than a kernel matrix has room for: the function is
+        learned at these points from all rows, block by block, by Laplace's method. Time and memory
+        are linear in the number of rows. None is the whole kernel matrix. So is "auto" up to 2000
+        rows; for more it doubles the points, from 125 to 1000 at most, until that adds less than
+        ``0.1 tol`` nats for each row to the evidence.
     offset : float, default 100.0
         Variance of the constant in (4.3) of [Chu03]_, in units of the targets' variance.
     standardize : bool, default True
@@ -113,14 +114,16 @@ class BayesianSVR(RegressionPredictions, BayesianMachine):
     noise_ : RegressionLoss or StudentNoise
         The noise of the predictions, in the units of the data.
     choices_ : DataFrame
-        The models that were tried, in the units of the machine, and which was chosen. Above 500
-        rows a share of them decides.
+        The models and numbers of inducing points that were tried, in the units of the machine, and
+        which was chosen. Above 500 rows a share of them decides.
     log_evidence_ : float
         Log evidence of the targets, in nats.
     support_ : ndarray of shape (n_support,)
         Rows of the support vectors.
     support_vectors_ : ndarray of shape (n_support, n_features)
-        Their inputs.
+        Their inputs; not with inducing points, of which predictions are made instead.
+    inducing_points_ : ndarray of shape (n_points, n_features)
+        The inducing points, if there are any: rows that say most of all others.
     dual_coef_ : ndarray of shape (n_support,)
         Their signed duals.
     free_ : ndarray of shape (n_support,)
@@ -187,6 +190,7 @@ class BayesianSVR(RegressionPredictions, BayesianMachine):
         max_epsilon: float = 0.5,
         noise: NoiseKind = "auto",
         approximation: str | Approximation = "auto",
+        inducing: int | str | None = None,
         offset: float = 100.0,
         standardize: bool = True,
         restarts: int = 1,
@@ -202,6 +206,7 @@ class BayesianSVR(RegressionPredictions, BayesianMachine):
             kernel,
             ard=ard,
             approximation=approximation,
+            inducing=inducing,
             offset=offset,
             standardize=standardize,
             restarts=restarts,
@@ -218,15 +223,17 @@ class BayesianSVR(RegressionPredictions, BayesianMachine):
         self.max_epsilon = max_epsilon
         self.noise = noise
 
-    def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the hyperparameters and the support vectors.
 
         Parameters
         ----------
-        X : array_like of shape (n, d)
-            Inputs, or the Gram matrix for ``kernel="precomputed"``.
+        X : array_like of shape (n, d), or callable
+            Inputs, or the Gram matrix for ``kernel="precomputed"``. With inducing points also a
+            `dask.array`, or a function that yields blocks ``(X, y)`` or ``(X, y, sample_weight)``
+            afresh each time it is called.
         y : array_like of shape (n,)
-            Targets.
+            Targets, unless X yields them.
         sample_weight : array_like of shape (n,), optional
             How often each row counts; zero leaves it out.
 
@@ -235,31 +242,27 @@ class BayesianSVR(RegressionPredictions, BayesianMachine):
         BayesianSVR
             Itself.
         """
-        inputs, targets = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
-        rows, weight, kept = self._prepare(inputs, sample_weight)
-        t = np.asarray(targets, dtype=float)[kept]
-        self._target = Scale.of_targets(t[:, None], weight) if self.standardize else Scale.none(1)
+        data = self._data(X, y, sample_weight)
+        self._target = data.target_scale() if self.standardize else Scale.none(1)
         unit = float(self._target.spread[0])
-        z = self._target(t[:, None])[:, 0]
         rng = self._generator()
         check_kind(self.noise)
-        first, *others = self._likelihoods(unit, z, weight)
+        first, *others = self._likelihoods(unit, data.n, data.target_spread(self._target))
         moves = [_to_likelihood(other) for other in others]
-        trained = self._train(first, rows, z, weight, rng, self.n_jobs, moves)
+        trained = self._train(first, data.given(self._target), rng, self.n_jobs, moves)
         self._trained = trained
         assert trained.objective is not None
-        evidences = [trained.objective.evidence(m.values) for m in trained.members]
-        self._noise = self._noise_of(evidences)
-        _warn_of_wide_tube(evidences[0])
+        hindsight = trained.objective.hindsight(trained.members)
+        self._noise = hindsight.noise(self.noise)
+        hindsight.warn_of_wide_tube()
         machine = trained.machine
         self.loss_ = noise_in(unit, machine.loss)
         self.noise_ = self._noise.scaled(unit)
         self.beta_ = getattr(self.loss_, "beta", None)
-        count = t.size if weight is None else weight.sum()
-        self.log_evidence_ = machine.log_evidence - count * np.log(unit)
+        self.log_evidence_ = machine.log_evidence - data.count * np.log(unit)
         self.hyperparameters_ = self._named(machine, unit)
-        self.support_ = kept[machine.support]
-        self.support_vectors_ = inputs[self.support_]
+        self.support_ = data.places(machine.support)
+        self._locate([machine], data.inputs)
         self.dual_coef_ = machine.dual / unit
         self.free_ = machine.free
         self.approximation_ = machine.blueprint.approximation
@@ -270,7 +273,7 @@ class BayesianSVR(RegressionPredictions, BayesianMachine):
         self.at_bound_ = trained.at_bound
         self.restarts_ = table_of(trained)
         self.choices_ = choices_of(trained)
-        self._relevance([machine], rows)
+        self._relevance([machine], data.spread)
         return self
 
     def sample_y(self, X: ArrayLike, n_samples: int = 1, random_state: Any = 0) -> Array:
@@ -331,10 +334,9 @@ class BayesianSVR(RegressionPredictions, BayesianMachine):
         check_is_fitted(self)
         return self._trained.to_pymc()
 
-    def _likelihoods(self, unit: float, z: Array, weight: Array | None) -> list[Likelihood]:
-        """Return the likelihoods to choose from, for targets z in a unit."""
-        betas = betas_of(self.beta, z.size)
-        spread = float(Scale.of(z[:, None], weight).spread[0])
+    def _likelihoods(self, unit: float, n: int, spread: float) -> list[Likelihood]:
+        """Return the likelihoods to choose from, for n targets with a spread in a unit."""
+        betas = betas_of(self.beta, n)
         widest = as_parameter("max_epsilon", self.max_epsilon, positive) * spread
         if isinstance(self.loss, str) and self.loss == "silf":
             return [silf_likelihood(beta, widest) for beta in betas]
@@ -344,14 +346,6 @@ class BayesianSVR(RegressionPredictions, BayesianMachine):
                 f"{self.loss!r}. Leave beta='auto'; a SILF object brings its own."
             )
         return [regression_likelihood(self.loss, unit, widest)]
-
-    def _noise_of(self, evidences: Sequence[Evidence]) -> Noise:
-        """Return the noise of predictions, in the units of the machine."""
-        problem = evidences[0].problem
-        weight = problem.sample_weight
-        cavities = [posterior_of(evidence).cavity_beside(weight) for evidence in evidences]
-        others = LeaveOneOut(problem.y, cavities, weight)
-        return fit_noise(others, noise_in(1.0, problem.loss), self.noise)
 
     def _means(self, rows: Array) -> Array:
         mean = np.mean([machine.mean(rows) for machine in self._trained.members], axis=0)
@@ -368,23 +362,6 @@ class BayesianSVR(RegressionPredictions, BayesianMachine):
                 RegressionPredictive(centre + unit * mean, unit**2 * variance, self.noise_)
             )
         return RegressionMixture(parts)
-
-
-def _warn_of_wide_tube(evidence: Evidence) -> None:
-    """Warn if nearly all targets are inside of a tube around a function that explains little."""
-    problem, f = evidence.problem, evidence.posterior.mean
-    weight, epsilon = problem.sample_weight, problem.loss.fields.get("epsilon", 0.0)
-    total, left = (Scale.of(t[:, None], weight).spread[0] for t in (problem.y, problem.y - f))
-    inside = np.average(np.abs(problem.y - f) <= epsilon, weights=weight)
-    explained = 1.0 - (left / total) ** 2
-    if epsilon > 0.5 * total and inside > _NEARLY_ALL and explained < _LITTLE:
-        warnings.warn(
-            f"The tube holds {inside:.0%} of the targets, and the function explains "
-            f"{explained:.0%} of their variance: predictions are hardly more than a constant. "
-            "Set max_epsilon=0.5, and see whether the errors get smaller.",
-            UserWarning,
-            stacklevel=3,
-        )
 
 
 def _to_likelihood(likelihood: Likelihood) -> Move:

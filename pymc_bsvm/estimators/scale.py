@@ -31,6 +31,11 @@ class Scale:
         """Return the map to mean zero and variance one; constant columns are only centred."""
         centre = np.average(x, axis=0, weights=sample_weight)
         spread = np.sqrt(np.average((x - centre) ** 2, axis=0, weights=sample_weight))
+        return cls.of_moments(centre, spread)
+
+    @classmethod
+    def of_moments(cls, centre: Array, spread: Array) -> Scale:
+        """Return the map from means and standard deviations."""
         negligible = spread <= _NEGLIGIBLE * np.abs(centre)
         return cls(centre, np.where(negligible | (spread == 0.0), 1.0, spread))
 
@@ -42,11 +47,14 @@ class Scale:
         several that are equal half of the digits, ``2^-26`` of their size, as there is no reason to
         doubt the first half. The size of zero is one.
         """
-        usual = cls.of(y, sample_weight)
-        if np.ptp(y) > _NEGLIGIBLE * np.abs(usual.centre[0]):
-            return usual
-        size = abs(float(usual.centre[0])) or 1.0
-        return cls(usual.centre, np.array([size if y.size == 1 else _HALF * size]))
+        return cls.of(y, sample_weight).for_targets(float(np.ptp(y)), y.size)
+
+    def for_targets(self, length: float, n: int) -> Scale:
+        """Return the map of n targets, from lowest to highest so far apart, as `of_targets`."""
+        if length > _NEGLIGIBLE * np.abs(self.centre[0]):
+            return self
+        size = abs(float(self.centre[0])) or 1.0
+        return Scale(self.centre, np.array([size if n == 1 else _HALF * size]))
 
     def __call__(self, x: Array) -> Array:
         """Map into the estimator's units."""

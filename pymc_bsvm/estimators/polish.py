@@ -1,0 +1,123 @@
+"""Newton steps to the highest evidence of many rows, with the curvature that fewer rows have.
+
+An evaluation on many rows costs too much for a search that has to learn the curvature from steps.
+Up to noise it is the curvature of few rows, times how many more there are.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+
+from pymc_bsvm._typing import Array
+from pymc_bsvm.estimators.climb import Tunable
+from pymc_bsvm.search import Ending, Restart
+
+__all__ = ["curvature_at", "polish"]
+
+_APART = 0.05  # logarithms between which slopes are compared
+_LONGEST = 0.5  # of the steps of a logarithm
+_FLATTEST = 1e-4  # curvature for each row, below which a direction counts as this curved
+_STEPS = 12
+_SHORTER = 16.0  # times the curvature, after a step that says nothing of it
+
+
+class _Place(NamedTuple):
+    """Logarithms of the hyperparameters, and the evidence there."""
+
+    x: Array
+    value: float
+    slope: Array
+    log_evidence: float
+
+
+def curvature_at(objective: Tunable, x: Array, bounds: Array) -> Array:
+    """Return minus the second derivatives for each row, positive definite, of shape (k, k)."""
+    H = np.empty((x.size, x.size))
+    for k in range(x.size):
+        ends = np.repeat(x[None], 2, axis=0)
+        ends[:, k] = np.clip(x[k] + np.array([-_APART, _APART]), *bounds[k])
+        (_, low), (_, high) = (objective(end) for end in ends)
+        H[k] = (low - high) / max(ends[1, k] - ends[0, k], _APART)
+    values, vectors = np.linalg.eigh(0.5 * (H + H.T) / objective.rows)
+    H = (vectors * np.maximum(np.abs(values), _FLATTEST)) @ vectors.T
+    return np.asarray(H)
+
+
+def polish(
+    objective: Tunable, run: Restart, curvature: Array, bounds: Array, gain: float
+) -> Restart:
+    """Go on from the end of a search while a step promises more than ``gain``.
+
+    Parameters
+    ----------
+    objective : Tunable
+        The evidence of more rows.
+    run : Restart
+        A search on fewer rows.
+    curvature : ndarray of shape (k, k)
+        Of these, for each row; steps correct it (BFGS).
+    bounds : ndarray of shape (k, 2)
+        Box of the logarithms.
+    gain : float
+        In nats.
+
+    Returns
+    -------
+    Restart
+        The account of the search and of the steps together.
+    """
+    began, before = time.perf_counter(), objective.evaluations
+    place = _Place(run.end, *objective(run.end), objective.log_evidence)
+    H, ending = curvature * objective.rows, Ending.MAX_ITER
+    try:
+        for _ in range(_STEPS):
+            step = _step(H, place.slope, place.x, bounds)
+            promised = place.slope @ step - 0.5 * step @ H @ step
+            if promised < gain or not np.isfinite(place.value):
+                ending = Ending.CONVERGED if np.isfinite(place.value) else Ending.FAILED
+                break
+            there = _Place(place.x + step, *objective(place.x + step), objective.log_evidence)
+            H = _corrected(H, step, place, there)
+            if there.value > place.value:
+                place = there
+    except KeyboardInterrupt:
+        ending = Ending.INTERRUPTED
+    x, slope = place.x, place.slope
+    held = np.where(x <= bounds[:, 0], -1.0, np.where(x >= bounds[:, 1], 1.0, 0.0))
+    return replace(
+        run,
+        end=x,
+        objective=place.value,
+        log_evidence=place.log_evidence,
+        gradient=float(np.abs(np.where(held * slope > 0.0, 0.0, slope)).max(initial=0.0)),
+        ending=ending,
+        evaluations=run.evaluations + objective.evaluations - before,
+        seconds=run.seconds + time.perf_counter() - began,
+        slope=slope,
+        held=held,
+    )
+
+
+def _corrected(H: Array, step: Array, here: _Place, there: _Place) -> Array:
+    """Return the curvature that explains the slopes at both ends of a step (BFGS)."""
+    change, bend = here.slope - there.slope, H @ step
+    if not np.isfinite(there.value) or change @ step <= 0.0:
+        return H if there.value > here.value else _SHORTER * H
+    seen = np.outer(change, change) / (change @ step)
+    corrected: Array = H + seen - np.outer(bend, bend) / (step @ bend)
+    return corrected
+
+
+def _step(H: Array, slope: Array, x: Array, bounds: Array) -> Array:
+    """Return a Newton step inside the box, along what does not press against it."""
+    pressed = ((x <= bounds[:, 0]) & (slope < 0.0)) | ((x >= bounds[:, 1]) & (slope > 0.0))
+    free = np.flatnonzero(~pressed)
+    step = np.zeros(x.size)
+    if free.size:
+        step[free] = np.linalg.solve(H[np.ix_(free, free)], slope[free])
+        step *= min(1.0, _LONGEST / max(float(np.abs(step).max()), _LONGEST))
+    return np.clip(x + step, *bounds.T) - x
