@@ -28,7 +28,7 @@ class SparseBSVR(SparseProcess):
 
     See Also
     --------
-    SparseLaplace : what the approximations are, and the methods.
+    SparseLaplace : the methods, copies by cloudpickle, and what the approximations are.
     BSVR : the model without inducing points, for up to a few thousand rows.
 
     Examples

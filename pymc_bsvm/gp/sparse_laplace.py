@@ -31,7 +31,8 @@ class SparseLaplace(SparseProcess):
 
     See Also
     --------
-    Laplace : the model without inducing points, for up to a few thousand rows.
+    Laplace : the methods, copies by cloudpickle, and the model without inducing points, for up to a
+        few thousand rows.
     SparseBSVR, SparseBTSVC : the same on the losses of the papers.
     pymc.gp.MarginalApprox : the same for Gaussian noise.
 
