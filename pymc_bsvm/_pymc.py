@@ -37,6 +37,7 @@ from pymc.model.fgraph import (
     model_free_rv,
     model_from_fgraph,
     model_observed_rv,
+    model_potential,
 )
 
 # What PyMC does to observed data, generators and graphs before it compiles. It calls this module
@@ -73,6 +74,7 @@ __all__ = [
     "model_free_rv",
     "model_from_fgraph",
     "model_observed_rv",
+    "model_potential",
     "normalize_rng_param",
     "rv_size_is_none",
     "stabilize",

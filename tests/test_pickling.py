@@ -27,8 +27,12 @@ from pymc_bsvm import diagnosis, estimators, gp, graph, inference, losses, ops, 
 from pymc_bsvm.covariance.conditioned import condition
 from pymc_bsvm.estimators import kernels
 
-# The first three refer to a model, the others are closures: only cloudpickle takes them.
-BY_CLOUDPICKLE = (gp.BSVR, gp.BTSVC, gp.Laplace, losses.Formulas, losses.NoiseFormulas)
+# Processes refer to a model, formulas are closures: only cloudpickle takes them.
+SPARSE = (gp.SparseBSVR, gp.SparseBTSVC, gp.SparseLaplace)
+BY_CLOUDPICKLE = (
+    *(gp.BSVR, gp.BTSVC, gp.Laplace, *SPARSE),
+    *(losses.Formulas, losses.NoiseFormulas),
+)
 
 
 # ---- what is public -----------------------------------------------------------------------------
@@ -129,11 +133,16 @@ def process_examples() -> tuple[object, ...]:
         btsvc.marginal_likelihood("label", X=X, y=(y > 0.3).astype(int))
         laplace = gp.Laplace(cov_func=pm.gp.cov.ExpQuad(1, ls=1.0))
         laplace.marginal_likelihood("y", X=X, y=y, loss=losses.Gaussian(0.1))
+        sparse = [cls(cov_func=pm.gp.cov.ExpQuad(1, ls=1.0)) for cls in SPARSE]
+        sparse[0].marginal_likelihood("a", X, X[:4], y, C=10.0, epsilon=0.1)
+        sparse[1].marginal_likelihood("b", X, X[:4], (y > 0.3).astype(int))
+        sparse[2].marginal_likelihood("c", X, X[:4], y, loss=losses.Gaussian(0.1))
+        predictor = sparse[2].evidence({}).posterior.predictor
     comparison = bsvm.compare_posteriors({"Gauss": fit, "NUTS": idata})
     at = fit.at()
     averaged = integral, integral.marginals, integral.predictive(X[:3])
-    others = support, verdict, reweighted, comparison, at, *averaged
-    return bsvr, btsvc, laplace, fit, fit.committee, *others
+    others = support, predictor, verdict, reweighted, comparison, at, *averaged
+    return bsvr, btsvc, laplace, *sparse, fit, fit.committee, *others
 
 
 @functools.cache
@@ -177,7 +186,7 @@ def plain_examples() -> tuple[object, ...]:
         bsvm.evidence.predictive(losses.Trigonometric(), 0.0, 1.0),
         bsvm.datasets.Folder(X, y, (np.arange(20),), (np.arange(20, 30),)),
         *(ops.DualSolve(losses.SILF), ops.ImplicitDual(losses.SILF)),
-        *(ops.FreeSolve(), ops.LogDet(), ops.SupportRows()),
+        *(ops.FreeSolve(), ops.LogDet(), ops.SupportRows(), ops.InducingMode(losses.SILF)),
         *(rbf, kernels.Linear(), kernels.Matern32(), kernels.Matern52(), rbf + kernels.Linear()),
         *(kernels.Periodic(), kernels.Polynomial(), kernels.Precomputed()),
         *(kernels.BSpline(), kernels.Dirichlet(), kernels.Frozen(product)),

@@ -20,6 +20,7 @@ from scipy.special import logsumexp
 
 from pymc_bsvm._typing import Array
 from pymc_bsvm._validation import check_finite
+from pymc_bsvm.covariance import LowRank
 from pymc_bsvm.diagnosis.path import Path, anneal
 from pymc_bsvm.diagnosis.propagation import SiteGaussian, propagated
 from pymc_bsvm.diagnosis.white_prior import WhitePrior
@@ -285,6 +286,11 @@ def annealed_evidence(
 
 def anneal_problem(problem: Problem, **settings: Any) -> AnnealedEvidence:
     """Estimate the evidence of a problem."""
+    if isinstance(problem.K, LowRank):
+        raise ValueError(
+            "The model is on inducing points, for which there is no unbiased estimate of the "
+            "evidence. Sample bsvm.latent_model and set it beside this one by compare_posteriors."
+        )
     return annealed_evidence(problem.K, problem.y, problem.loss, problem.m, **settings)
 
 

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from pymc_bsvm._typing import Array, Parameter
 from pymc_bsvm.covariance.conditioned import Conditioned
+from pymc_bsvm.covariance.inducing import Inducing
 from pymc_bsvm.losses import jet_language as jets
 from pymc_bsvm.losses.base import Loss, formulas, smooth_curvature
 from pymc_bsvm.losses.tilted import normalizer_slopes
@@ -37,7 +38,8 @@ class LowRankSlopes(NamedTuple):
     A: Array
     """``2 G A``, of shape (n, m)."""
     d: Array | float
-    """The diagonal of G, of shape (n,); its sum if d is one number."""
+    """The diagonal of G, of shape (n,); its sum if d is one number. For inducing points the
+    derivatives with respect to the variances that they leave out."""
 
 
 class EvidenceGradient(NamedTuple):
@@ -115,7 +117,9 @@ def _low_rank_gradient(evidence: LaplaceEvidence, curved: Conditioned) -> Eviden
     weights = np.ones(y.size) if problem.sample_weight is None else problem.sample_weight
     slopes = LossSlopes.of(loss, y, f, evidence.ramp_width)
     index = curved.factor.index
-    of_det = 0.5 * (weights * slopes.curvature)[:, index] * curved.variance[index]
+    charged = curved.K.charge * curved.K.left_out if isinstance(curved.K, Inducing) else 0.0
+    spread = (curved.variance + charged)[index]
+    of_det = 0.5 * (weights * slopes.curvature)[:, index] * spread
     c = np.zeros(y.size)
     c[index] = of_det[0]
     by_row = -weights * (normalizer_slopes(loss, y.size) + slopes.value)
@@ -130,6 +134,8 @@ def _low_rank_gradient(evidence: LaplaceEvidence, curved: Conditioned) -> Eviden
     fields = zip(loss.fields.values(), by_row, strict=True)
     parameters = tuple(slope if np.ndim(field) else float(slope.sum()) for field, slope in fields)
     of_K = LowRankSlopes(*curved.pull_back(products, share=-0.5))
+    if isinstance(curved.K, Inducing):
+        of_K = of_K._replace(d=-0.5 * curved.K.charge * curved.curvature)
     return EvidenceGradient(np.arange(y.size), of_K, a - u, parameters)
 
 

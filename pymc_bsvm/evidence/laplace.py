@@ -15,6 +15,7 @@ from pymc_bsvm._validation import as_parameter, positive
 from pymc_bsvm.covariance import Factor, LowRank, LowRankFactor
 from pymc_bsvm.covariance.conditioned import Conditioned
 from pymc_bsvm.covariance.dense_conditioned import DenseConditioned
+from pymc_bsvm.covariance.inducing import Inducing
 from pymc_bsvm.evidence.approximation import (
     CURVATURE,
     NORMALIZER,
@@ -204,6 +205,14 @@ class LaplaceEvidence(Evidence):
         return self.conditioned.factor
 
     @cached_property
+    def trace(self) -> float:
+        """``sum_i W_i d_i`` for the variances d that inducing points leave out, as charged for."""
+        K = self.conditioned.K
+        if not (isinstance(K, Inducing) and isinstance(self.conditioned, Conditioned)):
+            return 0.0
+        return K.charge * float(self.conditioned.curvature @ K.left_out)
+
+    @cached_property
     def log_normalizer(self) -> float:
         """Log normaliser of the likelihood of all observations, ``sum_i log Z_i``."""
         problem = self.problem
@@ -218,6 +227,7 @@ class LaplaceEvidence(Evidence):
             "penalty": -self.penalty,
             "log_det": -0.5 * self.log_det,
             "log_normalizer": -self.log_normalizer,
+            **({"trace": -0.5 * self.trace} if isinstance(self.problem.K, Inducing) else {}),
         }
 
     @property
@@ -228,6 +238,7 @@ class LaplaceEvidence(Evidence):
             "penalty": self.penalty,
             "log_det": self.log_det,
             "log_normalizer": self.log_normalizer,
+            **({"trace": self.trace} if isinstance(self.problem.K, Inducing) else {}),
         }
 
     @property

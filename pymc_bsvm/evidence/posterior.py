@@ -12,7 +12,9 @@ from pymc_bsvm._typing import Array
 from pymc_bsvm.covariance import LowRank, LowRankFactor
 from pymc_bsvm.covariance.conditioned import Conditioned, condition
 from pymc_bsvm.covariance.dense_conditioned import DenseConditioned, condition_dense
+from pymc_bsvm.covariance.inducing import Inducing
 from pymc_bsvm.covariance.lapack import cholesky_solve_in_place
+from pymc_bsvm.evidence.inducing_posterior import InducingPosterior
 from pymc_bsvm.evidence.prediction import log_predictive_density
 from pymc_bsvm.evidence.sparse_posterior import SparsePosterior
 from pymc_bsvm.losses import Loss
@@ -65,6 +67,13 @@ class Posterior:
     def variance(self) -> Array:
         """Variance of the latent values, of shape (n,), in squared units of f."""
         return self.conditioned.variance
+
+    @cached_property
+    def covariance(self) -> Array:
+        """Covariance of the latent values, of shape (n, n)."""
+        if isinstance(self.K, LowRank):
+            return self.predict_covariance(self.K.dense(), self.K.dense())
+        return self.predict_covariance(self.K, self.K)
 
     @cached_property
     def effective_parameters(self) -> float:
@@ -124,6 +133,16 @@ class Posterior:
         place = np.searchsorted(self.rows, self.factor.index)
         a, factor = self.a[self.rows], self.factor
         return SparsePosterior(a, place, factor.root_curvature, factor.cholesky)
+
+    @cached_property
+    def predictor(self) -> SparsePosterior | InducingPosterior:
+        """What predicts new latent values from their prior covariance with what carries it.
+
+        These are the `rows`, or the whitened values at the inducing points.
+        """
+        if isinstance(self.K, Inducing):
+            return InducingPosterior(self.K.A.T @ self.a, self.factor.cholesky)
+        return self.sparse
 
     def predict_mean(self, cross: ArrayLike) -> Array:
         """Return the mean of new latent values, less the prior's.

@@ -4,6 +4,18 @@ from pymc_bsvm.gp.bsvr import BSVR
 from pymc_bsvm.gp.btsvc import BTSVC
 from pymc_bsvm.gp.conditioned import Conditioned
 from pymc_bsvm.gp.laplace import Laplace
+from pymc_bsvm.gp.sparse_bsvr import SparseBSVR
+from pymc_bsvm.gp.sparse_btsvc import SparseBTSVC
+from pymc_bsvm.gp.sparse_laplace import SparseLaplace
 from pymc_bsvm.gp.support_vectors import SupportVectors
 
-__all__ = ["BSVR", "BTSVC", "Conditioned", "Laplace", "SupportVectors"]
+__all__ = [
+    "BSVR",
+    "BTSVC",
+    "Conditioned",
+    "Laplace",
+    "SparseBSVR",
+    "SparseBTSVC",
+    "SparseLaplace",
+    "SupportVectors",
+]

@@ -45,6 +45,8 @@ class BSVR(MarginalProcess):
             idata = pm.sample()
     """
 
+    _loss_type = losses.SILF
+
     def marginal_likelihood(
         self,
         name: str,
@@ -96,11 +98,3 @@ class BSVR(MarginalProcess):
         loss = losses.SILF(C, epsilon, beta)
         chosen = approximation_of(approximation, curvature)
         return self._register(name, X, y, loss, chosen, jitter, **kwargs)
-
-    _loss_keys = ("C", "epsilon", "beta", "loss")
-
-    def _loss_of(self, given: dict[str, Any]) -> Any:
-        """Read the loss off its parameters, of which beta has a default."""
-        if "C" in given and "epsilon" in given:
-            return losses.SILF(given["C"], given["epsilon"], given.get("beta", 0.3))
-        return super()._loss_of(given)

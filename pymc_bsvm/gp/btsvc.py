@@ -44,6 +44,8 @@ class BTSVC(MarginalProcess):
             idata = pm.sample()
     """
 
+    _loss_type = losses.Trigonometric
+
     def marginal_likelihood(
         self,
         name: str,
@@ -88,9 +90,3 @@ class BTSVC(MarginalProcess):
         loss = losses.Trigonometric(delta)
         chosen = approximation_of(approximation, curvature)
         return self._register(name, X, y, loss, chosen, jitter, **kwargs)
-
-    _loss_keys = ("delta", "loss")
-
-    def _loss_of(self, given: dict[str, Any]) -> Any:
-        """Read the loss off delta, which has its default."""
-        return super()._loss_of(given) or losses.Trigonometric(given.get("delta", 1.0))

@@ -11,6 +11,7 @@ import numpy as np
 from pymc_bsvm._pickling import ByCloudpickle
 from pymc_bsvm._typing import Array, Parameter
 from pymc_bsvm._validation import Interval, as_parameter
+from pymc_bsvm.covariance.inducing import Inducing
 from pymc_bsvm.evidence.approximation import Evidence
 from pymc_bsvm.evidence.noise import LeaveOneOut, Noise, NoiseKind, fit_noise
 from pymc_bsvm.evidence.prediction import ClassPredictive, RegressionPredictive, predictive
@@ -51,8 +52,7 @@ class Conditioned(ByCloudpickle):
     @cached_property
     def covariance(self) -> Array:
         """Covariance of the latent values at the training inputs, of shape (n, n)."""
-        posterior = self.evidence.posterior
-        return posterior.predict_covariance(posterior.K, posterior.K)
+        return self.evidence.posterior.covariance
 
     @property
     def log_predictive(self) -> Array:
@@ -198,4 +198,5 @@ class Conditioned(ByCloudpickle):
             Of the shapes (n_new,), (n, n_new) and (n_new,).
         """
         mean, cross, variance = self._evaluator.new_rows(self.X, self.rows(Xnew), self.parameters)
-        return mean, cross, variance
+        K = self.evidence.problem.K
+        return mean, K.A @ cross if isinstance(K, Inducing) else cross, variance

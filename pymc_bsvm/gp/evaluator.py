@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from functools import cached_property
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -102,8 +103,7 @@ class Evaluator:
             return Conditioned(known.X, evidence, known.of_loss, known.parameters, self)
         row_loss = self.specification.row_loss
         k, functions = len(row_loss.parameters), len(row_loss.functions)
-        X, y, mean, K, *rest = self._numbers(*arguments)
-        variables, of_inputs = rest[: len(self._variables)], rest[len(self._variables) :]
+        (X, y), variables, of_inputs, (mean, *of_K) = self._parts(arguments)
         of_loss, parameters = variables[:k], variables[k:]
         if y.shape != X.shape[:1]:
             raise ValueError(
@@ -117,6 +117,7 @@ class Evaluator:
         if loss.task == "classification":
             check_labels("y", y, (0, 1), binary_labels_hint)
             y = 2.0 * y - 1.0
+        K = self.specification.covariance(*of_K)
         evidence = approximation.evidence(K, y, loss, m=mean, start=start, check_input=check_input)
         return Conditioned(X, evidence, of_loss, parameters, self)
 
@@ -137,19 +138,19 @@ class Evaluator:
         """Return mean and variance of the latent values at new rows, a block of rows at a time."""
         posterior = on.evidence.posterior
         mean, variance = np.empty(X_new.shape[0]), np.empty(X_new.shape[0])
-        X = on.X[posterior.rows]
+        X, predictor = on.X[posterior.rows], posterior.predictor
         for part in _chunks(X_new.shape[0], max(1, _CHUNK // max(X.shape[0], 1))):
             prior_mean, cross, prior = self.new_rows(X, X_new[part], on.parameters)
-            mean[part] = prior_mean + posterior.predict_mean(cross)
-            variance[part] = posterior.predict_variance(cross, prior)
+            mean[part] = prior_mean + predictor.mean(cross)
+            variance[part] = predictor.variance(cross, prior)
         return mean, variance
 
     def joint_moments(self, on: Conditioned, X_new: Array) -> tuple[Array, Array]:
         """Return mean and covariance matrix of the latent values at new rows."""
         posterior = on.evidence.posterior
         mean, cross, prior = self._full(on.X[posterior.rows], X_new, *on.parameters)
-        covariance = posterior.predict_covariance(cross, prior)
-        return mean + posterior.predict_mean(cross), covariance
+        predictor = posterior.predictor
+        return mean + predictor.mean(cross), predictor.covariance(cross, prior)
 
     def _check_pointwise(self, alone: list[Any], among: list[Any], pair: list[int]) -> None:
         """Raise unless functions of the inputs are at two rows alone what they are among all."""
@@ -183,6 +184,14 @@ class Evaluator:
                 )
         return arguments
 
+    def _parts(self, arguments: list[Any]) -> tuple[list[Any], ...]:
+        """Return the data, the variables, the loss's functions of the inputs, and the prior."""
+        numbers = self._numbers(*arguments)
+        pairs = 1 + len(probe(0))
+        counts = 2, len(self._variables), pairs * len(self.specification.row_loss.functions)
+        ends = [0, *np.cumsum(counts), len(numbers)]
+        return tuple(numbers[start:end] for start, end in pairwise(ends))
+
     @cached_property
     def _numbers(self) -> Any:
         """The data, the prior of the training rows, and the parameters, from a point."""
@@ -190,11 +199,11 @@ class Evaluator:
         X, y = self._data
         k = len(specification.row_loss.parameters)
         of_loss, parameters = self._variables[:k], self._variables[k:]
-        mean, K = specification.checked_moments(X, parameters)
+        moments = specification.checked_moments(X, parameters)
         of_inputs = list(specification.row_loss.of_inputs(X, of_loss))
         for i, j in probe(X.shape[0]):
             of_inputs += specification.row_loss.of_inputs(pt.stack([X[i], X[j]]), of_loss)
-        return _compile(self._random, [X, y, mean, K, *self._variables, *of_inputs])
+        return _compile(self._random, [X, y, *self._variables, *of_inputs, *moments])
 
     @cached_property
     def _symbols(self) -> tuple[Any, Any, list[Any]]:

@@ -21,3 +21,5 @@ class Given(NamedTuple):
     """The process that the data are of; the one that predicts may be a component of it."""
     jitter: float
     approximation: Approximation
+    Xu: Any = None
+    """Inducing points, if there are any."""

@@ -3,23 +3,26 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from typing import Any, ClassVar
 
 import pytensor.tensor as pt
 from pymc import Distribution, SymbolicRandomVariable
+from pytensor.tensor.linalg import cholesky, solve_triangular
 
 from pymc_bsvm import losses, symbolic
 from pymc_bsvm._pymc import _logprob, _support_point, normalize_rng_param, rv_size_is_none
 from pymc_bsvm._pytensor import CheckAndRaise, normalize_size_param
+from pymc_bsvm._typing import Array
+from pymc_bsvm.covariance import LowRank
 from pymc_bsvm.distributions.checked import guard
 from pymc_bsvm.evidence.approximation import Approximation
 from pymc_bsvm.gp.evaluator import Evaluators
 from pymc_bsvm.gp.prior import NOT_POINTWISE, Prior, differs, probe
 from pymc_bsvm.gp.row_loss import RowLoss
-from pymc_bsvm.graph import log_evidence
+from pymc_bsvm.graph import log_evidence, sites
 from pymc_bsvm.losses import Loss, NoiseLoss, noise_formulas
 
-__all__ = ["MarginalGP", "MarginalGPRV", "Specification"]
+__all__ = ["MarginalGP", "MarginalGPRV", "Specification", "relatively_stable", "signed"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,17 +38,20 @@ class Specification:
     evaluators: Evaluators = dataclasses.field(default_factory=Evaluators, repr=False)
     """What predicts from models with this specification."""
 
+    of_rows: ClassVar[bool] = True
+    """Whether the latent values have one degree of freedom for each row."""
+
     def split(self, X: Any, variables: Any) -> tuple[Loss, list[Any]]:
         """Return the loss of the rows of X and the prior's parameters, from a model's variables."""
         k = len(self.row_loss.parameters)
         return self.row_loss.at(X, variables[:k]), list(variables[k:])
 
-    def moments(self, X: Any, parameters: Any) -> tuple[Any, Any]:
+    def moments(self, X: Any, parameters: Any) -> tuple[Any, ...]:
         """Return the prior mean and covariance of the rows of X, with the jitter."""
         mean, K = self.prior.training(X, parameters)
         return mean, K + self.jitter * pt.eye(K.shape[0]) if self.jitter else K
 
-    def checked_moments(self, X: Any, parameters: Any) -> tuple[Any, Any]:
+    def checked_moments(self, X: Any, parameters: Any) -> tuple[Any, ...]:
         """Return the moments, which raise if those of two rows depend on other rows."""
         mean, K = self.moments(X, parameters)
         for i, j in probe(X.shape[0]):
@@ -53,17 +59,67 @@ class Specification:
             K = _CHECK(K, ~differs(alone, (mean, K), (i, j), pt))
         return mean, K
 
+    def covariance(self, *moments: Array) -> Array | LowRank:
+        """Return the covariance of the training rows from the moments beside their mean."""
+        (K,) = moments
+        return K
+
     def log_evidence(self, y: Any, X: Any, variables: Any) -> Any:
         """Return the log evidence of targets y (labels are 0 and 1)."""
         loss, parameters = self.split(X, variables)
         mean, K = self.checked_moments(X, parameters)
-        if loss.task == "classification":
-            y = 2.0 * y - 1.0
 
         def minor(rows: Any) -> Any:
             return self.moments(X[rows], parameters)[1]
 
-        return log_evidence(self.approximation, K, y, loss, m=mean, minor=minor)
+        return log_evidence(self.approximation, K, signed(y, loss), loss, m=mean, minor=minor)
+
+    def draw(self, X: Any, parameters: Any, rng: Any, batch: Any) -> Any:
+        """Return the next generator, and latent values of the rows of X from the prior."""
+        mean, K = self.moments(X, parameters)
+        # by singular values, because a singular covariance has no Cholesky factor
+        return pt.random.multivariate_normal(
+            mean, K, size=batch, rng=rng, method="svd", return_next_rng=True
+        )
+
+    def conditional(self, y: Any, X: Any, X_new: Any, loss: Loss) -> tuple[Any, Any]:
+        """Return mean and covariance of the latent values at new rows, given targets y."""
+        parameters = self.prior.parameters
+        mean, K = self.moments(X, parameters)
+        a, precision = sites(self.approximation, K, signed(y, loss), loss, m=mean)
+        free, support = precision.nonzero()[0], a.nonzero()[0]
+        root = pt.sqrt(precision[free])
+        L = cholesky(pt.eye(free.shape[0]) + root[:, None] * K[free[:, None], free] * root)
+        new_mean, cross, new_K, _ = self.prior.new(X, X_new, parameters)
+        half = solve_triangular(L, root[:, None] * cross[free], lower=True)
+        return new_mean + cross[support].T @ a[support], new_K - half.T @ half
+
+    def whitened(self, X: Any, parameters: Any, jitter: float) -> tuple[Any, Any]:
+        """Return mean and factor F of latent values ``mean + F w`` with a standard normal w.
+
+        The jitter is added to the diagonal of the covariance, as a share of its mean.
+        """
+        mean, K = self.moments(X, parameters)
+        return mean, cholesky(relatively_stable(K, jitter))
+
+    def whitened_cross(self, factor: Any, cross: Any) -> Any:
+        """Return the prior covariance of w with new latent values."""
+        return solve_triangular(factor, cross, lower=True)
+
+    def potential(self, y: Any, f: Any, X: Any, parameters: Any, loss: Loss) -> Any:
+        """Return what the log density of latent values f has beside prior and loss, or None."""
+        return None
+
+
+def signed(y: Any, loss: Loss) -> Any:
+    """Return targets as solvers want them: labels are -1 and +1."""
+    y = pt.as_tensor_variable(y).astype("float64")
+    return 2.0 * y - 1.0 if loss.task == "classification" else y
+
+
+def relatively_stable(K: Any, jitter: float) -> Any:
+    """Add a share of the mean variance to the diagonal."""
+    return K + jitter * pt.diagonal(K).mean() * pt.eye(K.shape[0]) if jitter else K
 
 
 class MarginalGPRV(SymbolicRandomVariable):
@@ -93,12 +149,8 @@ class MarginalGPRV(SymbolicRandomVariable):
         inputs = [pt.as_tensor(x) for x in (X, *variables)]
         rng, size = normalize_rng_param(rng), normalize_size_param(size)
         loss, parameters = specification.split(inputs[0], inputs[1:])
-        mean, K = specification.moments(inputs[0], parameters)
         batch = None if rv_size_is_none(size) else size
-        # by singular values, because a singular covariance has no Cholesky factor
-        next_rng, f = pt.random.multivariate_normal(
-            mean, K, size=batch, rng=rng, method="svd", return_next_rng=True
-        )
+        next_rng, f = specification.draw(inputs[0], parameters, rng, batch)
         next_rng, u = pt.random.uniform(
             2.0**-54, 1.0, size=f.shape, rng=next_rng, return_next_rng=True
         )
@@ -139,7 +191,7 @@ def _log_evidence(op: MarginalGPRV, values: Any, *inputs: Any, **_: Any) -> Any:
 @_support_point.register(MarginalGPRV)
 def _prior_mean(op: MarginalGPRV, rv: Any, rng: Any, size: Any, X: Any, *variables: Any) -> Any:
     loss, parameters = op.specification.split(X, variables)
-    mean, _ = op.specification.moments(X, parameters)
+    mean, *_ = op.specification.moments(X, parameters)
     point = mean if loss.task == "regression" else (mean > 0.0).astype("int64")
     return point if rv_size_is_none(size) else pt.full(pt.concatenate([size, point.shape]), point)
 

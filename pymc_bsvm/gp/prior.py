@@ -64,7 +64,7 @@ class Prior:
         """What the functions depend on beside the inputs: expressions of model variables."""
         self._graph = FrozenFunctionGraph.from_io([X, X_new, *self.parameters], outputs)
 
-    def training(self, X: Any, parameters: Any) -> tuple[Any, Any]:
+    def training(self, X: Any, parameters: Any) -> tuple[Any, ...]:
         """Return the mean and the covariance of the training rows."""
         mean, K, *_ = self._bind(X, X, parameters)
         return mean, K

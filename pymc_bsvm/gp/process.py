@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from dataclasses import MISSING, fields
+from typing import Any, ClassVar, cast
 
 import numpy as np
 import pymc as pm
-import pytensor.tensor as pt
 import xarray as xr
 from pymc import Model, modelcontext
 from pytensor.graph import Variable
-from pytensor.tensor.linalg import cholesky, solve_triangular
 
 from pymc_bsvm._pymc import JITTER_DEFAULT, Base, conditioned_vars, stabilize
 from pymc_bsvm._typing import Array
@@ -27,7 +26,6 @@ from pymc_bsvm.gp.pointwise import add_log_likelihood
 from pymc_bsvm.gp.prior import Prior
 from pymc_bsvm.gp.row_loss import RowLoss
 from pymc_bsvm.gp.support_vectors import SupportVectors
-from pymc_bsvm.graph import sites
 from pymc_bsvm.losses import Loss
 
 __all__ = ["LaplaceProcess", "MarginalProcess"]
@@ -50,6 +48,7 @@ class MarginalProcess(Base):
         loss: Loss,
         approximation: Approximation,
         jitter: float,
+        Xu: Any = None,
         **kwargs: Any,
     ) -> Any:
         """Register the observed variable and remember what to condition on."""
@@ -68,7 +67,7 @@ class MarginalProcess(Base):
         self.X, self.y, self.loss = inputs, y, loss
         self.approximation, self.jitter, self.name = approximation, jitter, name
         self._specification: Specification = self._specify(
-            Given(inputs, y, loss, self, jitter, approximation)
+            Given(inputs, y, loss, self, jitter, approximation, Xu)
         )
         specification = self._specification
         variables = [*specification.row_loss.parameters, *specification.prior.parameters]
@@ -111,29 +110,14 @@ class MarginalProcess(Base):
         TensorVariable
             The variable, of shape (n_new,).
         """
-        on = self._given(given)
-        X, loss, new = on.X, on.loss.at(on.X), as_inputs("Xnew", Xnew)
-        prior = self._prior(X, on.process)
-        mean, K = prior.training(X, prior.parameters)
-        if on.jitter:
-            K = stabilize(K, on.jitter)
-        y = pt.as_tensor_variable(on.y).astype("float64")
-        if loss.task == "classification":
-            y = 2.0 * y - 1.0
-        a, precision = sites(on.approximation, K, y, loss, m=mean)
-        free, support = precision.nonzero()[0], a.nonzero()[0]
-        root = pt.sqrt(precision[free])
-        L = cholesky(pt.eye(free.shape[0]) + root[:, None] * K[free[:, None], free] * root)
-        columns = new.type.shape[1], X.type.shape[1]
+        on, new = self._given(given), as_inputs("Xnew", Xnew)
+        columns = new.type.shape[1], on.X.type.shape[1]
         if None not in columns and columns[0] != columns[1]:
             raise ValueError(
                 f"Xnew has {columns[0]} columns, but X has {columns[1]}. Pass the same columns."
             )
-        new_mean, cross, new_K, _ = prior.new(X, new, prior.parameters)
-        half = solve_triangular(L, root[:, None] * cross[free], lower=True)
-        mu = new_mean + cross[support].T @ a[support]
-        cov = stabilize(new_K - half.T @ half, jitter)
-        return pm.MvNormal(name, mu=mu, cov=cov, **{"method": "svd", **kwargs})
+        mu, cov = self._specify(on).conditional(on.y, on.X, new, on.loss.at(on.X))
+        return pm.MvNormal(name, mu=mu, cov=stabilize(cov, jitter), **{"method": "svd", **kwargs})
 
     def at(
         self,
@@ -321,18 +305,10 @@ class MarginalProcess(Base):
         evaluator = self._evaluator(None, model)
         return add_log_likelihood(idata, self.name, evaluator, progressbar)
 
-    def _prior(self, X: Any, training: Base | None = None) -> Prior:
-        """Return the prior of a process of which this one is all, or a component."""
-        training = training or self
-        n_columns = X.type.shape[1]
-        return Prior(
-            training.mean_func, training.cov_func, n_columns, self.cov_func, self.mean_func
-        )
-
     def _given(self, given: Mapping[str, Any] | None) -> Given:
         """Return what to condition on."""
         given = dict(given or {})
-        allowed = {"X", "y", "gp", *self._loss_keys}
+        allowed = {*self._data_keys, "gp", *self._loss_keys}
         unknown = set(given) - allowed
         if unknown:
             raise ValueError(
@@ -345,15 +321,17 @@ class MarginalProcess(Base):
                 f"given['gp'] must be a process of pymc_bsvm.gp, but it is of type "
                 f"{type(training).__name__}. Pass the sum of which this one is a component."
             )
-        data, loss = {"X", "y"} & set(given), self._loss_of(given)
+        data, loss = set(self._data_keys) & set(given), self._loss_of(given)
         if not data and set(given) <= {"gp"}:
             source = training if hasattr(training, "_loss") else self
             known = source.X, source.y, source.loss  # in this order: the first one missing is named
-            return Given(*known, training, source.jitter, source.approximation)
-        if len(data) < 2 or loss is None:
+            Xu = getattr(source, "_Xu", None)
+            return Given(*known, training, source.jitter, source.approximation, Xu)
+        if len(data) < len(self._data_keys) or loss is None:
             raise ValueError(
                 f"given holds {', '.join(sorted(given))}, which is only a part of what to "
-                "condition on. Pass X, y and the loss (or its parameters) together."
+                f"condition on. Pass {', '.join(self._data_keys)} and the loss (or its parameters) "
+                "together."
             )
         source = self if hasattr(self, "_loss") else training
         approximation = getattr(source, "approximation", None) or approximation_of(None)
@@ -361,13 +339,23 @@ class MarginalProcess(Base):
         X = as_inputs("X", given["X"], getattr(training.cov_func, "input_dim", None))
         check_targets(given["y"], X, loss.at(X))
         jitter = getattr(source, "jitter", 0.0)
-        return Given(X, given["y"], loss, training, jitter, approximation)
+        return Given(X, given["y"], loss, training, jitter, approximation, given.get("Xu"))
 
-    _loss_keys: ClassVar[tuple[str, ...]] = ("loss",)
+    _data_keys: ClassVar[tuple[str, ...]] = ("X", "y")
+    _loss_type: ClassVar[type[Loss] | None] = None
+    """The loss of a model that takes the parameters of one loss, each as an argument."""
+
+    @property
+    def _loss_keys(self) -> tuple[str, ...]:
+        return *(self._loss_type.domains if self._loss_type else ()), "loss"
 
     def _loss_of(self, given: dict[str, Any]) -> Any:
-        """Return the loss that is given, or None."""
-        return given.get("loss")
+        """Return the loss that is given, or the one of the parameters that are, or None."""
+        if self._loss_type is None or "loss" in given:
+            return given.get("loss")
+        known = {name: given[name] for name in self._loss_type.domains if name in given}
+        needed = (x.name for x in fields(cast("Any", self._loss_type)) if x.default is MISSING)
+        return self._loss_type(**known) if all(name in known for name in needed) else None
 
     def _evaluator(self, given: Mapping[str, Any] | None, model: Model | None) -> Evaluator:
         """Return the compiled functions of a model; they are kept for the process's own data."""
@@ -385,9 +373,12 @@ class MarginalProcess(Base):
 
     def _specify(self, on: Given) -> Specification:
         """Return what a model is made of that is conditioned on these data."""
+        columns, training = on.X.type.shape[1], on.process
         return Specification(
-            prior=self._prior(on.X, on.process),
-            row_loss=RowLoss(on.loss, on.X.type.shape[1]),
+            prior=Prior(
+                training.mean_func, training.cov_func, columns, self.cov_func, self.mean_func
+            ),
+            row_loss=RowLoss(on.loss, columns),
             approximation=on.approximation,
             jitter=on.jitter,
             label=type(self).__name__,

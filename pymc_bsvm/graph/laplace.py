@@ -13,7 +13,14 @@ from pymc_bsvm.evidence.laplace import ACCEPTED_GAP, TARGET_GAP
 from pymc_bsvm.losses import Loss
 from pymc_bsvm.ops import DualSolve, ImplicitDual, LogDet, SupportRows
 
-__all__ = ["EvidenceTerms", "MapEstimate", "evidence_terms", "map_dual", "map_estimate"]
+__all__ = [
+    "EvidenceTerms",
+    "MapEstimate",
+    "by_row",
+    "evidence_terms",
+    "map_dual",
+    "map_estimate",
+]
 
 
 class EvidenceTerms(NamedTuple):
@@ -43,7 +50,7 @@ class MapEstimate(NamedTuple):
 def map_estimate(K: Any, y: Any, m: Any, loss: Loss) -> MapEstimate:
     """Solve for the MAP estimate as a constant of the graph."""
     solve = DualSolve(type(loss), tol=TARGET_GAP, accept=ACCEPTED_GAP)
-    parameters = _by_row(loss.parameters, y)
+    parameters = by_row(loss.parameters, y)
     arguments = map(disconnected_grad, (K, y, m, parameters))
     a, status, f, *factor = solve(*arguments)
     return MapEstimate(a, f, status, factor)
@@ -52,7 +59,7 @@ def map_estimate(K: Any, y: Any, m: Any, loss: Loss) -> MapEstimate:
 def map_dual(K: Any, y: Any, m: Any, loss: Loss) -> Any:
     """Return the dual of the MAP estimate as a differentiable function of all rows."""
     a, _, _, factor = map_estimate(K, y, m, loss)
-    return ImplicitDual(type(loss))(K, y, m, _by_row(loss.parameters, y), a, *factor)
+    return ImplicitDual(type(loss))(K, y, m, by_row(loss.parameters, y), a, *factor)
 
 
 def evidence_terms(
@@ -107,7 +114,7 @@ def evidence_terms(
     y_rows, m_rows, K_rows = y[rows], m[rows], minor(rows)
     p_rows = [x[rows] if x.type.ndim else x for x in p]
     dual = ImplicitDual(type(loss))(
-        K_rows, y_rows, m_rows, _by_row(p_rows, y_rows), estimate.a[rows], place, *factor
+        K_rows, y_rows, m_rows, by_row(p_rows, y_rows), estimate.a[rows], place, *factor
     )
     deviation = K_rows @ dual
     f_rows = m_rows + deviation
@@ -127,7 +134,7 @@ def evidence_terms(
     )
 
 
-def _by_row(parameters: Sequence[Any], y: Any) -> Any:
+def by_row(parameters: Sequence[Any], y: Any) -> Any:
     """Return parameters of a loss's formulas, scalars and vectors, as a matrix of shape (k, n)."""
     if not parameters:
         return pt.zeros((0, y.shape[0]))

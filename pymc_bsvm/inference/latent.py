@@ -9,10 +9,8 @@ from typing import Any
 
 import numpy as np
 import pymc as pm
-import pytensor.tensor as pt
 from pymc import Model, modelcontext
 from pytensor.graph import Variable, ancestors
-from pytensor.tensor.linalg import cholesky, solve_triangular
 
 from pymc_bsvm import losses
 from pymc_bsvm._pymc import (
@@ -22,12 +20,14 @@ from pymc_bsvm._pymc import (
     model_free_rv,
     model_from_fgraph,
     model_observed_rv,
+    model_potential,
     toposort_replace,
 )
 from pymc_bsvm._typing import Array
 from pymc_bsvm.distributions.targets import likelihood
 from pymc_bsvm.gp.data import as_inputs
-from pymc_bsvm.inference.objective import marginals_of
+from pymc_bsvm.gp.marginal import relatively_stable
+from pymc_bsvm.inference.objective import Marginal, marginals_of
 from pymc_bsvm.inference.rotation import Around, Rotation, WhiteRV, point_around, sites_at
 from pymc_bsvm.ops.base import WarmStarted
 
@@ -80,6 +80,11 @@ def latent_model(
           ``f_y_white_``, which is near a standard normal a posteriori;
         - ``f_y``, the latent values: mean plus Cholesky factor times ``f_y_rotated_``;
         - ``y``, the likelihood, such as `SILF` or `Trigonometric`.
+
+        For a model on inducing points, ``f_y_rotated_`` are the m whitened values there, and the
+        features take the place of the Cholesky factor: no matrix is larger than n times m. With
+        ``approx="VFE"`` there is a potential ``charge_y`` as well, what its evidence is charged for
+        the variances that the inducing points leave out.
 
         Its data containers are copies: change them with `pm.set_data` inside the new model.
 
@@ -135,6 +140,7 @@ def latent_model(
     _check_no_conditional(model)
     sites: list[Sites | None] = [None] * len(marginals)
     if around is not None:
+        _check_rotated(marginals)
         point = point_around(model, around)
         sites = [sites_at(model, marginal, point) for marginal in marginals]
     with _default_starts(model) as initvals:
@@ -146,6 +152,9 @@ def latent_model(
         rv = likelihood(process.loss, process.f)
         observed = model_observed_rv(rv, node.inputs[1], node.op.name, *node.op.dims)
         replacements.append((node.outputs[0], observed))
+        if (charged := process.potential(node.inputs[1])) is not None:
+            charge = model_potential(charged, f"charge_{node.op.name}")
+            fgraph.add_output(charge, import_missing=True)
         for name, X_new in (new or {}).items():
             fgraph.add_output(process.targets(name, X_new), import_missing=True)
     toposort_replace(fgraph, replacements)
@@ -166,7 +175,7 @@ class _Process:
     parameters: list[Any]
     jitter: float
     factor: Any
-    """Cholesky factor of the covariance, of shape (n, n)."""
+    """Cholesky factor of the covariance, of shape (n, n), or features of shape (n, m)."""
     rotated: Any
     """Latent values in units of that factor, of shape (n,)."""
     f: Any
@@ -177,25 +186,30 @@ class _Process:
         rv, dims = node.inputs[0], node.op.dims
         specification, (_, _, X, *variables) = rv.owner.op.specification, rv.owner.inputs
         loss, parameters = specification.split(X, variables)
-        mean, K = specification.moments(X, parameters)
-        K = _stabilize(K, jitter)
-        factor, name = cholesky(K), f"f_{node.op.name}"
+        mean, factor = specification.whitened(X, parameters, jitter)
+        name = f"f_{node.op.name}"
         if sites is None:
-            n = X.type.shape[0] or X.shape[0]
-            rotated = _free(pm.Normal.dist(0.0, 1.0, shape=(n,)), f"{name}_rotated_", *dims)
+            columns = factor.type.shape[1] or factor.shape[1]
+            own = dims if specification.of_rows else ()
+            rotated = _free(pm.Normal.dist(0.0, 1.0, shape=(columns,)), f"{name}_rotated_", *own)
         else:
+            K = relatively_stable(specification.moments(X, parameters)[1], jitter)
             rotation = Rotation.of(mean, K, factor, *sites)
             rotated = rotation(_free(WhiteRV.rv_op(*rotation.inputs), f"{name}_white_", *dims))
         f = model_deterministic(mean + factor @ rotated, name, *dims)
         return cls(specification, variables, loss, X, parameters, jitter, factor, rotated, f)
+
+    def potential(self, y: Any) -> Any:
+        """Return what the log density of the latent values has beside prior and loss, or None."""
+        return self.specification.potential(y, self.f, self.X, self.parameters, self.loss)
 
     def targets(self, name: str, X_new: Any) -> Any:
         """Return targets at new inputs, on top of the latent values there."""
         X_new = as_inputs(f"new[{name!r}]", X_new, self.X.type.shape[1])
         prior = self.specification.prior
         mean, cross, K, _ = prior.new(self.X, X_new, self.parameters)
-        half = solve_triangular(self.factor, cross, lower=True)
-        mu, cov = mean + half.T @ self.rotated, _stabilize(K, self.jitter) - half.T @ half
+        half = self.specification.whitened_cross(self.factor, cross)
+        mu, cov = mean + half.T @ self.rotated, relatively_stable(K, self.jitter) - half.T @ half
         f = _free(pm.MvNormal.dist(mu=mu, cov=cov, method="svd"), f"f_{name}")
         self.specification.row_loss.check_new_rows()
         loss, _ = self.specification.split(X_new, self.variables)
@@ -207,11 +221,14 @@ def _free(rv: Any, name: str, *dims: str) -> Any:
     return model_free_rv(rv, rv.type(name=name), None, name, *dims)
 
 
-def _stabilize(K: Any, jitter: float) -> Any:
-    """Add a share of the mean variance to the diagonal."""
-    if not jitter:
-        return K
-    return K + jitter * pt.diagonal(K).mean() * pt.eye(K.shape[0])
+def _check_rotated(marginals: list[Marginal]) -> None:
+    """Raise if there are variables on inducing points, for which there is no rotation."""
+    for marginal in marginals:
+        if not marginal.rv.owner.op.specification.of_rows:
+            raise ValueError(
+                f"{marginal.name!r} is on inducing points, for which there is no rotation. "
+                "Leave out around: its free variables are few, and whitened by the prior."
+            )
 
 
 def _check_no_conditional(model: Model) -> None:

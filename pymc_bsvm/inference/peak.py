@@ -125,7 +125,7 @@ class _Surroundings:
     ) -> None:
         self.x, self.objective = x, objective
         self.marginals = [m for m in marginals_of(objective.model) if m.name in evidences]
-        self.laplace_here = sum(e.log_evidence for e in evidences.values())
+        self.laplace_here = sum(map(_uncharged, evidences.values()))
         point = objective.point(x)
         found = [self._at(marginal, point, _ROUGH) for marginal in self.marginals]
         self.starts = [evidence.start for evidence in found]
@@ -148,7 +148,7 @@ class _Surroundings:
         return sum(self._at(m, point, _ROUGH, start).log_evidence for m, start in pairs)
 
     def _laplace(self, point: Mapping[str, Array]) -> float:
-        return sum(self._at(m, point, m.approximation).log_evidence for m in self.marginals)
+        return sum(_uncharged(self._at(m, point, m.approximation)) for m in self.marginals)
 
     def _at(
         self,
@@ -159,3 +159,11 @@ class _Surroundings:
     ) -> Evidence:
         evaluator = marginal.evaluator(self.objective.model)
         return evaluator.at(point, approximation, start, check_input=False).evidence
+
+
+def _uncharged(evidence: Evidence) -> float:
+    """Return the log evidence without the charge for what inducing points leave out.
+
+    Expectation propagation knows of no such charge.
+    """
+    return evidence.log_evidence - evidence.terms.get("trace", 0.0)

@@ -13,12 +13,10 @@ from pytensor.graph import Apply
 from pymc_bsvm._pytensor.numba import register_funcify_default_op_cache_key
 from pymc_bsvm.covariance.dense import DENSE
 from pymc_bsvm.losses import Loss
-from pymc_bsvm.losses.numba_language import function
 from pymc_bsvm.ops.base import BsvmOp, WarmStarted, as_float, as_rows, code_version
 from pymc_bsvm.ops.implicit_dual import implicit_pullback
-from pymc_bsvm.solvers.certificate import certified
-from pymc_bsvm.solvers.core import compiled_solver, interpreted_solver
-from pymc_bsvm.solvers.newton import CONVERGED, MAX_ITER, STALLED
+from pymc_bsvm.ops.mode import compiled_mode, interpreted_mode
+from pymc_bsvm.solvers.newton import CONVERGED
 
 __all__ = ["DualSolve"]
 
@@ -98,16 +96,13 @@ class DualSolve(WarmStarted, BsvmOp):
         a0 = a0 if a0.size else np.zeros(n)
         if K.shape != (n, n) or not m.shape == a0.shape == (n,) or parameters.shape != (count, n):
             raise ValueError(_MISMATCH)
-        none, w, p = np.full(n, np.nan), np.ones_like(y), parameters
+        none = np.full(n, np.nan)
         nothing = (np.zeros(0, dtype="int64"), np.zeros(0), np.zeros((0, 0)))
         if not all(np.isfinite(x).all() for x in (K, y, m, parameters, a0)):
             return none, -1, none.copy(), *nothing
+        mode = interpreted_mode(self.loss_type, DENSE, self.tol, self.accept, self.max_iter)
         with np.errstate(all="ignore"):
-            found, factor, _, status, _ = interpreted_solver(self.loss_type, DENSE)(
-                K, y, w, p, m, a0, 0.0, False, self.tol, False, self.max_iter, None
-            )
-        if status in (MAX_ITER, STALLED) and certified(found, self.accept):
-            status = CONVERGED
+            found, factor, status = mode(K, y, m, parameters, a0)
         if status != CONVERGED:
             return none, int(status), none.copy(), *nothing
         free, root, L = factor
@@ -133,30 +128,24 @@ _MISMATCH = (
 
 @register_funcify_default_op_cache_key(DualSolve)
 def _compile_dual_solve(op: DualSolve, node: Apply, **_: Any) -> tuple[Any, int]:
-    solve = compiled_solver(op.loss_type, DENSE)
-    is_certified = function(certified)
+    mode = compiled_mode(op.loss_type, DENSE, op.tol, op.accept, op.max_iter)
     count = op.loss_type.n_parameters()
-    tol, max_iter, accept = op.tol, op.max_iter, op.accept
 
     @numba.njit(fastmath=False, nogil=True)
     def dual_solve(K, y, m, parameters, a0):
         n = y.shape[0]
-        a0 = a0.copy() if a0.shape[0] > 0 else np.zeros(n)
-        shapes = K.shape[0] == n and K.shape[1] == n and m.shape[0] == a0.shape[0] == n
+        shapes = K.shape[0] == n and K.shape[1] == n and m.shape[0] == n
+        shapes = shapes and (a0.shape[0] == n or a0.shape[0] == 0)
         if not (shapes and parameters.shape[0] == count and parameters.shape[1] == n):
             raise ValueError(_MISMATCH)
         K, y, m = np.ascontiguousarray(K), np.ascontiguousarray(y), np.ascontiguousarray(m)
-        none, w, p = np.full(n, np.nan), np.ones(n), np.ascontiguousarray(parameters)
+        none, p = np.full(n, np.nan), np.ascontiguousarray(parameters)
         nothing = np.flatnonzero(np.zeros(0)), np.zeros(0), np.zeros((0, 0))
         finite = np.isfinite(K).all() and np.isfinite(y).all()
         finite = finite and np.isfinite(m).all() and np.isfinite(a0).all()
         if not (finite and np.isfinite(parameters).all()):
             return none, np.asarray(-1), none.copy(), nothing[0], nothing[1], nothing[2]
-        found, factor, _, status, _ = solve(
-            K, y, w, p, m, a0, 0.0, False, tol, False, max_iter, None
-        )
-        if (status == MAX_ITER or status == STALLED) and is_certified(found, accept):
-            status = CONVERGED
+        found, factor, status = mode(K, y, m, p, a0)
         if status != CONVERGED:
             return none, np.asarray(status), none.copy(), nothing[0], nothing[1], nothing[2]
         free, root = factor.free, factor.root

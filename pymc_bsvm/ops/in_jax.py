@@ -13,6 +13,7 @@ from pymc_bsvm._pytensor.jax import jax_funcify
 from pymc_bsvm.ops.dual_solve import DualSolve
 from pymc_bsvm.ops.free_solve import FreeSolve
 from pymc_bsvm.ops.implicit_dual import ImplicitDual
+from pymc_bsvm.ops.inducing_mode import InducingMode
 from pymc_bsvm.ops.log_det import LogDet, LogDetGradient
 from pymc_bsvm.ops.support_rows import SupportRows
 
@@ -102,3 +103,25 @@ def _dual_solve(op: DualSolve, **_: Any) -> Any:
         return a, status, m + K @ a, jnp.arange(0), jnp.zeros(0), jnp.zeros((0, 0))
 
     return dual_solve
+
+
+@jax_funcify.register(InducingMode)
+def _inducing_mode(op: InducingMode, **_: Any) -> Any:
+    stated = losses.formulas(op.loss_type, jax_language)
+    count = op.loss_type.n_parameters()
+
+    def host(*inputs: Any) -> Any:
+        return op.solve(*(np.asarray(x, dtype="float64") for x in inputs))
+
+    def inducing_mode(A: Any, y: Any, m: Any, parameters: Any, a0: Any) -> tuple[Any, Any]:
+        """Solve on the host, then take one Newton step, which moves nothing but the derivative."""
+        shapes = tuple(jax.ShapeDtypeStruct((size,), y.dtype) for size in A.shape[::-1])
+        arguments = jax.lax.stop_gradient((A, y, m, parameters, a0))
+        w, a = jax.pure_callback(host, shapes, *arguments, vmap_method="sequential")
+        p = [parameters[i] for i in range(count)]
+        f = m + A @ w
+        W, fixed = jax.lax.stop_gradient((stated.curvature(y, f, *p), A))
+        B = jnp.eye(w.shape[0]) + fixed.T @ (W[:, None] * fixed)
+        return w - jnp.linalg.solve(B, w + A.T @ stated.derivative(y, f, *p)), a
+
+    return inducing_mode

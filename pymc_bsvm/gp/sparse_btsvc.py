@@ -1,0 +1,92 @@
+"""Bayesian trigonometric support vector classification on inducing points."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pymc_bsvm import losses
+from pymc_bsvm._pymc import JITTER_DEFAULT
+from pymc_bsvm.evidence.approximation import Approximation, approximation_of
+from pymc_bsvm.evidence.laplace import Curvature
+from pymc_bsvm.gp.sparse_process import SparseProcess
+
+__all__ = ["SparseBTSVC"]
+
+
+class SparseBTSVC(SparseProcess):
+    """Classification with the trigonometric loss for many rows: its cost grows linearly with them.
+
+    Parameters
+    ----------
+    approx : {"VFE", "DTC"}
+        Whether the evidence is charged for the variances that the inducing points leave out; see
+        `SparseLaplace`.
+    mean_func : pymc.gp.mean.Mean, default pm.gp.mean.Zero()
+        Mean function.
+    cov_func : pymc.gp.cov.BaseCovariance
+        Covariance function.
+
+    See Also
+    --------
+    SparseLaplace : the methods, copies by cloudpickle, and what the approximations are.
+    BTSVC : the model without inducing points, for up to a few thousand rows.
+
+    Examples
+    --------
+    .. code-block:: python
+
+        with pm.Model() as model:
+            ls = pm.InverseGamma("ls", 3, 3, shape=2)
+            amplitude = pm.HalfNormal("amplitude", 5)
+            gp = bsvm.gp.SparseBTSVC(cov_func=amplitude**2 * pm.gp.cov.ExpQuad(2, ls=ls))
+            gp.marginal_likelihood("y", X=X, Xu=X[::100], y=labels)
+            fit = bsvm.fit_evidence()
+    """
+
+    _loss_type = losses.Trigonometric
+
+    def marginal_likelihood(
+        self,
+        name: str,
+        X: Any,
+        Xu: Any,
+        y: Any,
+        delta: Any = 1.0,
+        curvature: Curvature | None = None,
+        jitter: float = JITTER_DEFAULT,
+        approximation: str | Approximation = "laplace",
+        **kwargs: Any,
+    ) -> Any:
+        """Register the observed labels; their log probability is the evidence.
+
+        Parameters
+        ----------
+        name : str
+            Name of the variable.
+        X : array_like or tensor of shape (n, d)
+            Inputs; a `pm.Data` container can be changed later.
+        Xu : array_like or tensor of shape (m, d)
+            Inducing points: numbers, data, or a variable of the model, with respect to which the
+            evidence differentiates as well.
+        y : array_like or tensor of shape (n,)
+            Labels 0 and 1.
+        delta
+            As for `BTSVC.marginal_likelihood`.
+        curvature : {"smooth", "exact"}
+            See `Laplace.marginal_likelihood`.
+        jitter : float, default 1e-6
+            Added to the diagonal of the covariance of the inducing points, as in
+            `pm.gp.MarginalApprox`.
+        approximation : str or Approximation, default "laplace"
+            That of the evidence; sparse models have Laplace's.
+        **kwargs
+            Passed on to the variable, such as ``dims``.
+
+        Returns
+        -------
+        TensorVariable
+            The observed variable.
+        """
+        loss = losses.Trigonometric(delta)
+        chosen = approximation_of(approximation, curvature)
+        return self._register(name, X, y, loss, chosen, jitter, Xu, **kwargs)
