@@ -120,7 +120,8 @@ def add_product_exactly(K, rows, weights, high, low):
     A, d = K
     z, rest = np.zeros(A.shape[1]), np.zeros(A.shape[1])
     add_rows_exactly(A, rows, weights, z, rest)
-    z, rest = two_sum(z, rest)
+    for k in range(A.shape[1]):
+        z[k], rest[k] = two_sum(z[k], rest[k])
     for i in range(high.shape[0]):
         total, small = high[i], low[i]
         for k in range(A.shape[1]):
