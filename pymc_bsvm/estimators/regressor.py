@@ -27,6 +27,7 @@ from pymc_bsvm.estimators.machine import posterior_of
 from pymc_bsvm.estimators.predictions import RegressionPredictions
 from pymc_bsvm.estimators.scale import Scale
 from pymc_bsvm.estimators.search import Move
+from pymc_bsvm.estimators.threads import few_threads
 from pymc_bsvm.estimators.trained import choices_of, table_of
 from pymc_bsvm.estimators.tree import tree_of
 from pymc_bsvm.evidence.approximation import Approximation, Evidence
@@ -218,6 +219,7 @@ class BayesianSVR(RegressionPredictions, BayesianMachine):
         self.max_epsilon = max_epsilon
         self.noise = noise
 
+    @few_threads
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Find the hyperparameters and the support vectors.
 
