@@ -13,8 +13,14 @@ __all__ = ["DENSE", "add_product", "add_product_exactly", "factorize"]
 @numba.njit(cache=True, fastmath=False, nogil=True)
 def latent(K, m, a, b):
     """Return ``m + K a + b``."""
-    f = m + b
-    add_product(K, np.flatnonzero(a), a, f)
+    n, count = m.shape[0], 0
+    f, rows = np.empty(n), np.empty(n, dtype=np.int64)
+    for i in range(n):
+        f[i] = m[i] + b
+        if a[i] != 0.0:
+            rows[count] = i
+            count += 1
+    add_product(K, rows[:count], a, f)
     return f
 
 

@@ -24,6 +24,7 @@ __all__ = [
 _INT = types.CPointer(types.int32)
 _REAL = types.CPointer(types.float64)
 _CHAR = types.CPointer(types.uint8)
+_PLAIN, _TRANSPOSED = ord("N"), ord("T")
 _UPPER = ord("U")  # the upper triangle of Fortran is the lower one of C
 
 
@@ -131,13 +132,13 @@ def pivoted_cholesky(K):
 @numba.njit(cache=True, fastmath=False, nogil=True)
 def add_columns_gram(V, out):
     """Add the lower triangle of ``V'V``; both matrices are C-ordered."""
-    _add_gram(V, out, ord("N"), V.shape[0])
+    _add_gram(V, out, _PLAIN, V.shape[0])
 
 
 @numba.njit(cache=True, fastmath=False, nogil=True)
 def add_rows_gram(V, out):
     """Add the lower triangle of ``V V'``; both matrices are C-ordered."""
-    _add_gram(V, out, ord("T"), V.shape[1])
+    _add_gram(V, out, _TRANSPOSED, V.shape[1])
 
 
 @numba.njit(cache=True, fastmath=False, nogil=True)

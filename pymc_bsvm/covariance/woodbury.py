@@ -82,8 +82,14 @@ def diagonal(K):
 @numba.njit(cache=True, fastmath=False, nogil=True)
 def latent(K, m, a, b):
     """Return ``m + K a + b``."""
-    f = m + b
-    add_product(K, np.flatnonzero(a), a, f)
+    n, count = m.shape[0], 0
+    f, rows = np.empty(n), np.empty(n, dtype=np.int64)
+    for i in range(n):
+        f[i] = m[i] + b
+        if a[i] != 0.0:
+            rows[count] = i
+            count += 1
+    add_product(K, rows[:count], a, f)
     return f
 
 
@@ -114,7 +120,8 @@ def add_product_exactly(K, rows, weights, high, low):
     A, d = K
     z, rest = np.zeros(A.shape[1]), np.zeros(A.shape[1])
     add_rows_exactly(A, rows, weights, z, rest)
-    z, rest = two_sum(z, rest)
+    for k in range(A.shape[1]):
+        z[k], rest[k] = two_sum(z[k], rest[k])
     for i in range(high.shape[0]):
         total, small = high[i], low[i]
         for k in range(A.shape[1]):
@@ -140,7 +147,8 @@ def scaled_rows(A, rows, scale):
     """Return some rows of A, each times its scale."""
     out = np.empty((rows.shape[0], A.shape[1]))
     for p in range(rows.shape[0]):
-        out[p] = scale[p] * A[rows[p]]
+        for k in range(A.shape[1]):
+            out[p, k] = scale[p] * A[rows[p], k]
     return out
 
 
@@ -172,8 +180,12 @@ def factorize_columns(K, free, root):
 @numba.njit(cache=True, fastmath=False, nogil=True)
 def scales(K, free, root):
     """Return ``(W / E)½`` and ``E½`` of the free rows."""
-    spread = np.sqrt(1.0 + root[free] * root[free] * K.d[free])
-    return root[free] / spread, spread
+    scale, spread = np.empty(free.shape[0]), np.empty(free.shape[0])
+    for p in range(free.shape[0]):
+        i = free[p]
+        spread[p] = np.sqrt(1.0 + root[i] * root[i] * K.d[i])
+        scale[p] = root[i] / spread[p]
+    return scale, spread
 
 
 @numba.njit(cache=True, fastmath=False, nogil=True)
@@ -233,10 +245,14 @@ def inverse_diagonal(factor):
     if factor.cholesky.shape[0] < factor.A.shape[1]:
         inverse = np.eye(factor.free.shape[0])
         cholesky_solve_in_place(factor.cholesky, inverse)
-        out = np.diag(inverse)
-    else:
-        out = 1.0 - leverages(factor, factor.free, factor.scale)
-    return out / factor.spread / factor.spread
+        out = np.empty(factor.free.shape[0])
+        for p in range(out.shape[0]):
+            out[p] = inverse[p, p] / factor.spread[p] / factor.spread[p]
+        return out
+    out = leverages(factor, factor.free, factor.scale)
+    for p in range(out.shape[0]):
+        out[p] = (1.0 - out[p]) / factor.spread[p] / factor.spread[p]
+    return out
 
 
 @numba.njit(cache=True, fastmath=False, nogil=True)
@@ -248,7 +264,8 @@ def leverages(factor, rows, scale):
         v = scaled_rows(factor.A, rows[part], scale[part])
         solved = v.copy()
         cholesky_solve_in_place(factor.cholesky, solved)
-        out[part] = (v * solved).sum(axis=1)
+        for p in range(v.shape[0]):
+            out[start + p] = dot(v[p], solved[p])
     return out
 
 

@@ -16,5 +16,6 @@ from pymc_bsvm.estimators import kernels
 from pymc_bsvm.estimators.classifier import BayesianSVC
 from pymc_bsvm.estimators.committee import BayesianSVRCommittee
 from pymc_bsvm.estimators.regressor import BayesianSVR
+from pymc_bsvm.estimators.threads import blas_threads
 
-__all__ = ["BayesianSVC", "BayesianSVR", "BayesianSVRCommittee", "kernels"]
+__all__ = ["BayesianSVC", "BayesianSVR", "BayesianSVRCommittee", "blas_threads", "kernels"]

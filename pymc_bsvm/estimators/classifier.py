@@ -21,6 +21,7 @@ from pymc_bsvm.estimators.kernels.precomputed import UnknownVariance
 from pymc_bsvm.estimators.likelihood import classification_likelihood
 from pymc_bsvm.estimators.odds import log_share_of_only_one
 from pymc_bsvm.estimators.recursive import RecursiveClassifier
+from pymc_bsvm.estimators.threads import few_threads
 from pymc_bsvm.estimators.trained import Trained, choices_of, table_of
 from pymc_bsvm.estimators.tree import tree_of
 from pymc_bsvm.evidence.approximation import Approximation
@@ -162,6 +163,7 @@ class BayesianSVC(ClassifierMixin, RecursiveClassifier):
         self.loss = loss
         self.class_weight = class_weight
 
+    @few_threads
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the hyperparameters and the support vectors of each machine.
 

@@ -18,6 +18,7 @@ from pymc_bsvm.estimators.machine import Blueprint
 from pymc_bsvm.estimators.predictions import RegressionPredictions
 from pymc_bsvm.estimators.scale import Scale
 from pymc_bsvm.estimators.search import search
+from pymc_bsvm.estimators.threads import few_threads
 from pymc_bsvm.estimators.trained import bounds_at
 from pymc_bsvm.evidence.prediction import RegressionPredictive
 from pymc_bsvm.search import Ending, ascend
@@ -127,6 +128,7 @@ class BayesianSVRCommittee(RegressionPredictions, BayesianMachine):
         self.combine = combine
         self.calibrate = calibrate
 
+    @few_threads
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Find the hyperparameters and the experts.
 

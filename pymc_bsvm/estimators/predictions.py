@@ -12,7 +12,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pymc_bsvm._typing import Array
-from pymc_bsvm._validation import Interval, as_parameter
+from pymc_bsvm._validation import Interval
 
 __all__ = ["Predictive", "RegressionPredictions"]
 
@@ -33,8 +33,8 @@ class Predictive(Protocol):
     def logpdf(self, t: ArrayLike) -> Array:
         """Return the log density of targets, of shape (n,)."""
 
-    def quantile(self, u: float) -> Array:
-        """Return the quantiles of one probability, of shape (n,)."""
+    def quantile(self, u: ArrayLike) -> Array:
+        """Return the quantiles of probabilities that broadcast against the n rows."""
 
 
 class RegressionPredictions(RegressorMixin):
@@ -85,37 +85,28 @@ class RegressionPredictions(RegressorMixin):
         -------
         ndarray of shape (n,) for one probability, (n, k) for several
         """
-        try:
-            shares = np.asarray(q, dtype=float)
-        except (TypeError, ValueError):
-            shares = np.zeros((0, 0))
-        if shares.ndim > 1 or shares.size == 0:
-            raise ValueError(
-                f"q must be a number or a list of them, but it is {q!r}. Pass, for example, 0.5."
-            )
-        _SHARE.check("q", shares)
-        distribution = self._predictive(self._rows(X))
-        if shares.ndim == 0:
-            return distribution.quantile(float(shares))
-        return np.stack([distribution.quantile(float(u)) for u in shares], axis=1)
+        shares = _shares("q", q)
+        return self._predictive(self._rows(X)).quantile(shares[..., None]).T
 
-    def predict_interval(self, X: ArrayLike, coverage: float = 0.9) -> tuple[Array, Array]:
+    def predict_interval(self, X: ArrayLike, coverage: ArrayLike = 0.9) -> tuple[Array, Array]:
         """Return the ends of central intervals of the targets.
 
         Parameters
         ----------
         X : array_like of shape (n, d)
             New inputs.
-        coverage : float, default 0.9
-            Probability of the interval, strictly between 0 and 1.
+        coverage : float or array_like of shape (k,), default 0.9
+            Probabilities of the intervals, strictly between 0 and 1. Several in one call cost
+            little more than one.
 
         Returns
         -------
-        low, high : ndarray of shape (n,)
+        low, high : ndarray of shape (n,) for one probability, (n, k) for several
         """
-        tail = 0.5 * (1.0 - as_parameter("coverage", coverage, _SHARE))
-        ends = self.predict_quantiles(X, [tail, 1.0 - tail])
-        return ends[:, 0], ends[:, 1]
+        tail = 0.5 * (1.0 - _shares("coverage", coverage))
+        tails = np.stack([tail, 1.0 - tail])
+        low, high = self._predictive(self._rows(X)).quantile(tails[..., None])
+        return low.T, high.T
 
     def log_predictive_density(self, X: ArrayLike, y: ArrayLike) -> Array:
         """Return the log predictive density of targets, in nats per unit of the target.
@@ -134,3 +125,18 @@ class RegressionPredictions(RegressorMixin):
         check_is_fitted(self)
         _, targets = validate_data(self, X, y, dtype=np.float64, y_numeric=True, reset=False)
         return self._predictive(self._rows(X)).logpdf(np.asarray(targets, dtype=float))
+
+
+def _shares(name: str, given: ArrayLike) -> Array:
+    """Return one probability or several; raise unless they are strictly between 0 and 1."""
+    try:
+        shares = np.asarray(given, dtype=float)
+    except (TypeError, ValueError):
+        shares = np.zeros((0, 0))
+    if shares.ndim > 1 or shares.size == 0:
+        raise ValueError(
+            f"{name} must be a number or a list of them, but it is {given!r}. "
+            "Pass, for example, 0.5."
+        )
+    _SHARE.check(name, shares)
+    return shares

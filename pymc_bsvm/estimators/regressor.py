@@ -24,6 +24,7 @@ from pymc_bsvm.estimators.predictions import RegressionPredictions
 from pymc_bsvm.estimators.recursive import RecursiveRegressor
 from pymc_bsvm.estimators.scale import Scale
 from pymc_bsvm.estimators.search import Move
+from pymc_bsvm.estimators.threads import few_threads
 from pymc_bsvm.estimators.trained import choices_of, table_of
 from pymc_bsvm.estimators.tree import tree_of
 from pymc_bsvm.evidence.approximation import Approximation
@@ -223,6 +224,7 @@ class BayesianSVR(RegressionPredictions, RecursiveRegressor):
         self.max_epsilon = max_epsilon
         self.noise = noise
 
+    @few_threads
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the hyperparameters and the support vectors.
 

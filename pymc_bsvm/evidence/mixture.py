@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,10 +12,11 @@ from scipy.special import logsumexp
 
 from pymc_bsvm._typing import Array
 from pymc_bsvm.evidence.prediction import RegressionPredictive
+from pymc_bsvm.losses.inversion import roots_of_increasing
 
 __all__ = ["RegressionMixture"]
 
-_BISECTIONS = 60
+_SAME_PROBABILITY = 1e-13  # relative, of the smaller tail
 
 
 @dataclass(frozen=True)
@@ -39,28 +41,49 @@ class RegressionMixture:
 
     def logpdf(self, t: ArrayLike) -> Array:
         """Return the log density of targets, of shape (n,), in nats."""
-        logs = np.array([part.logpdf(t) for part in self.parts])
-        shares = self._shares.reshape(-1, *[1] * (logs.ndim - 1))
-        return np.asarray(logsumexp(logs, axis=0, b=shares))
+        return self._log_average([part.logpdf(t) for part in self.parts])
 
     def cdf(self, t: ArrayLike) -> Array:
         """Return the probability of targets up to t, of shape (n,)."""
         return self._average([part.cdf(t) for part in self.parts])
 
-    def quantile(self, u: float) -> Array:
-        """Return the quantiles of one probability, of shape (n,).
+    def logcdf(self, t: ArrayLike) -> Array:
+        """Return the log probability of targets up to t, of shape (n,)."""
+        return self._log_average([part.logcdf(t) for part in self.parts])
+
+    def logsf(self, t: ArrayLike) -> Array:
+        """Return the log probability of targets above t, of shape (n,)."""
+        return self._log_average([part.logsf(t) for part in self.parts])
+
+    def quantile(self, u: ArrayLike) -> Array:
+        """Return the quantiles of probabilities that broadcast against the n rows.
 
         They lie between the least and the greatest quantile of the parts.
         """
         each = np.array([part.quantile(u) for part in self.parts])
-        low, high = each.min(axis=0), each.max(axis=0)
-        if len(self.parts) == 1 or not 0.0 < u < 1.0:
-            return low
-        for _ in range(_BISECTIONS):
-            middle = 0.5 * (low + high)
-            above = self.cdf(middle) < u
-            low, high = np.where(above, middle, low), np.where(above, high, middle)
-        return np.asarray(0.5 * (low + high))
+        if len(self.parts) == 1:
+            return np.asarray(each[0])
+        low, high, t = each.min(axis=0), each.max(axis=0), self._average(list(each))
+        u, parts = np.broadcast_to(u, t.shape), [_spread(part, t.shape) for part in self.parts]
+        for half in ((low < high) & (u <= 0.5), (low < high) & (u > 0.5)):
+            if half.any():
+                rows = RegressionMixture([_take(p, half.ravel()) for p in parts], self.weights)
+                t[half] = rows._between(u[half], t[half], (low[half], high[half]))
+        return t
+
+    def _between(self, u: Array, start: Array, ends: tuple[Array, Array]) -> Array:
+        """Return the quantiles between two ends, of probabilities that are all in one half."""
+        sign = 1.0 if u[0] <= 0.5 else -1.0
+        target = np.log(u) if sign > 0.0 else np.log1p(-u)
+
+        def excess(t: Array, rows: Any) -> tuple[Array, Array]:
+            some = RegressionMixture([_take(part, rows) for part in self.parts], self.weights)
+            tail = some.logcdf(t) if sign > 0.0 else some.logsf(t)
+            with np.errstate(all="ignore"):
+                return sign * (tail - target[rows]), np.exp(some.logpdf(t) - tail)
+
+        accuracy = _SAME_PROBABILITY + 4.0 * np.finfo(float).eps * np.abs(target)
+        return roots_of_increasing(excess, start, accuracy, ends)
 
     @property
     def _shares(self) -> Array:
@@ -69,3 +92,23 @@ class RegressionMixture:
 
     def _average(self, values: Sequence[Array]) -> Array:
         return np.asarray(np.tensordot(self._shares, np.array(values), axes=1))
+
+    def _log_average(self, logs: Sequence[Array]) -> Array:
+        each = np.array(logs)
+        shares = self._shares.reshape(-1, *[1] * (each.ndim - 1))
+        return np.asarray(logsumexp(each, axis=0, b=shares))
+
+
+def _spread(part: RegressionPredictive, shape: tuple[int, ...]) -> RegressionPredictive:
+    """Return the distributions of the elements of a raveled array of a shape."""
+    mean, variance = (
+        np.broadcast_to(x, shape).ravel() for x in (part.latent_mean, part.latent_variance)
+    )
+    return RegressionPredictive(mean, variance, part.loss.spread(shape))
+
+
+def _take(part: RegressionPredictive, rows: Any) -> RegressionPredictive:
+    """Return the distributions of some rows."""
+    return RegressionPredictive(
+        part.latent_mean[rows], part.latent_variance[rows], part.loss.take(rows)
+    )

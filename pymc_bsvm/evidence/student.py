@@ -92,6 +92,13 @@ class StudentConvolution(Convolution):
 
     loss: StudentNoise  # type: ignore[assignment]
 
+    symmetric = True
+
+    @property
+    def unit(self) -> float:
+        """The width of the noise."""
+        return self.loss.scale
+
     def take(self, rows: Any) -> StudentConvolution:
         """Return the convolution for some of the elements: the same."""
         return self

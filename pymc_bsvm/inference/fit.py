@@ -46,6 +46,7 @@ def fit_evidence(
     maxiter: int = 500,
     hessian: bool = False,
     check: Check = "auto",
+    compile_kwargs: Mapping[str, Any] | None = None,
 ) -> EvidenceFit:
     """Find the hyperparameters of the highest posterior density, or of the highest evidence.
 
@@ -86,6 +87,11 @@ def fit_evidence(
         as there are on few rows. "auto" spends a fifth of what the search cost: on up to eight
         neighbours, on two at least up to 200 rows, on none above 1000. It is without effect on
         models that have another approximation.
+    compile_kwargs : mapping, optional
+        How PyTensor compiles the evidence before the search, such as ``{"mode": "NUMBA"}``, which
+        takes one to two minutes for a new model. By default the evidence is interpreted: an
+        evaluation takes some milliseconds more. It is compiled when the evaluations have cost as
+        much as that does; the logger ``pymc_bsvm`` says so.
 
     Returns
     -------
@@ -117,7 +123,7 @@ def fit_evidence(
             f"restarts must be an integer >= 1, but it is {restarts!r}. Pass 1 or more."
         )
     gtol = as_parameter("gtol", gtol, positive)
-    objective = LogPosterior(model, include_prior)
+    objective = LogPosterior(model, include_prior, compile_kwargs)
     starts = _starts(model, objective, marginals, int(restarts), start, random_seed)
     with _progress(progressbar) as bar:
         found = multistart(

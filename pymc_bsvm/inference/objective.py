@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import logging
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -26,7 +27,12 @@ from pymc_bsvm.ops.base import WarmStarted
 
 __all__ = ["LogPosterior", "Marginal", "marginals_of", "only"]
 
+_LOGGER = logging.getLogger("pymc_bsvm")
 _COMPILING = threading.Lock()  # PyTensor does not compile in two threads at once
+_MODE = get_mode("FAST_COMPILE")
+_INTERPRETED = _MODE.including("stabilize")
+_COMPILING_COSTS = 100.0  # seconds, where nothing is cached
+_SECONDS, _SECONDS_OF_PAIR = 6e-3, 1.3e-7  # of an interpreted evaluation, and for each pair of rows
 
 
 @dataclass(frozen=True)
@@ -109,11 +115,20 @@ class LogPosterior:
         The model.
     include_prior : bool
         Whether to add the log prior density of the hyperparameters, on their own scale.
+    compile_kwargs : mapping, optional
+        How PyTensor compiles it, at once. By default it is interpreted, and compiled when the
+        evaluations have cost as much as that does.
     """
 
-    def __init__(self, model: Model, include_prior: bool) -> None:
+    def __init__(
+        self,
+        model: Model,
+        include_prior: bool,
+        compile_kwargs: Mapping[str, Any] | None = None,
+    ) -> None:
         self.model = model
         self._include_prior = include_prior
+        self._compile_kwargs = compile_kwargs
         self.values = list(model.continuous_value_vars)
         discrete = [value.name for value in model.discrete_value_vars]
         if discrete or not self.values:
@@ -137,12 +152,10 @@ class LogPosterior:
         replace = dict(zip(old, itertools.chain(*warm), strict=True))
         total, evidence = clone_replace([total, evidence], replace=replace)
         gradient = pytensor.grad(total, self.values, disconnected_inputs="ignore")
-        # compiled as PyMC does it: parameters outside their domain give -inf and no error
-        self._function = compile_for_pymc(
-            [*self.values, *starts],
-            [total, evidence, *gradient, *ends],
-            on_unused_input="ignore",
-        )
+        self._inputs, self._outputs = [*self.values, *starts], [total, evidence, *gradient, *ends]
+        self._left = _COMPILING_COSTS
+        self._interpreted = compile_kwargs is None
+        self._function = self._compiled(compile_kwargs or {"mode": _INTERPRETED})
         self._cold = [np.zeros(0) for _ in nodes]
         self._starts = self._cold
         self._shapes = _shapes(model, self.values)
@@ -158,7 +171,10 @@ class LogPosterior:
     def __call__(self, x: Array) -> tuple[float, Array]:
         """Return the value and the gradient at a point of the unconstrained space."""
         k = len(self.values)
+        if self._interpreted and self._left <= 0.0:
+            self._compile()
         total, evidence, *rest = self._function(*self._split(x), *self._starts)
+        self._left -= self._cost
         gradient, ends = rest[:k], rest[k:]
         self._starts = [
             end if np.isfinite(end).all() else cold
@@ -170,6 +186,26 @@ class LogPosterior:
         if not (np.isfinite(total) and np.isfinite(slope).all()):
             return -np.inf, np.zeros_like(x)
         return float(total), slope
+
+    def _compiled(self, compile_kwargs: Mapping[str, Any]) -> Any:
+        """Compile as PyMC does it: parameters outside their domain give -inf and no error."""
+        return compile_for_pymc(
+            self._inputs, self._outputs, on_unused_input="ignore", **compile_kwargs
+        )
+
+    def _compile(self) -> None:
+        """Go on with compiled code."""
+        _LOGGER.info(
+            "Compiling the evidence: %d evaluations took as long as that will, and more follow.",
+            self.evaluations,
+        )
+        self._function, self._interpreted = self._compiled({}), False
+
+    @cached_property
+    def _cost(self) -> float:
+        """Seconds of an interpreted evaluation, roughly; not measured, so that runs repeat."""
+        rows = sum(int(np.prod(rv.shape.eval())) for rv in self.model.observed_RVs)
+        return _SECONDS + _SECONDS_OF_PAIR * rows**2
 
     def density(self, x: Array) -> tuple[float, Array]:
         """Return the log density on the unconstrained space and its gradient.
@@ -200,7 +236,8 @@ class LogPosterior:
 
     def recipe(self) -> Callable[[], LogPosterior]:
         """Return a function that compiles the same for a model of its own, also in a thread."""
-        return partial(_compile, cloudpickle.dumps(self.model), self._include_prior)
+        pickled = cloudpickle.dumps((self.model, self._include_prior, self._compile_kwargs))
+        return partial(_compile, pickled)
 
     def vector(self, point: Mapping[str, Any]) -> Array:
         """Return the vector of a point of the unconstrained space."""
@@ -232,9 +269,9 @@ class LogPosterior:
         return [part.reshape(shape) for part, shape in zip(parts, self._shapes, strict=True)]
 
 
-def _compile(pickled: bytes, include_prior: bool) -> LogPosterior:
+def _compile(pickled: bytes) -> LogPosterior:
     with _COMPILING:
-        return LogPosterior(cloudpickle.loads(pickled), include_prior)
+        return LogPosterior(*cloudpickle.loads(pickled))
 
 
 def _shapes(model: Model, values: list[Any]) -> list[tuple[int, ...]]:
@@ -244,6 +281,3 @@ def _shapes(model: Model, values: list[Any]) -> list[tuple[int, ...]]:
         point = model.initial_point()
         shapes = [np.shape(point[value.name]) for value in values]
     return shapes
-
-
-_MODE = get_mode("FAST_COMPILE")

@@ -5,26 +5,30 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from scipy.special import log_ndtr, ndtri
 
 from pymc_bsvm._typing import Array
 from pymc_bsvm.losses.blurred import Blurred, of_argument
+from pymc_bsvm.losses.inversion import roots_of_increasing
 from pymc_bsvm.losses.piece import Piece, log_one_minus_exp, mills_ratio
 from pymc_bsvm.losses.quadrature import log_integral
+from pymc_bsvm.losses.widths import over_widths
 
 if TYPE_CHECKING:
     from pymc_bsvm.losses.base import RegressionLoss
+    from pymc_bsvm.losses.noise import NoiseLoss
 
 __all__ = ["Convolution", "GaussianConvolution", "PiecewiseConvolution"]
 
 _LOG_ROOT_2PI = 0.5 * math.log(2.0 * math.pi)
 _STEP_WIDTH = 9.0  # Phi is 0 or 1 to 1e-19 beyond so many standard deviations
 _NEGLIGIBLE = 1e-30  # ratio of two standard deviations below which their sum is the larger one
-_MOST_STEPS = 200
 _SAME_PROBABILITY = 1e-13  # relative; the accuracy of the distribution function
+_MANY = 100  # widths from which polynomials are cheaper than each for itself
+_SAME_BETWEEN = 1e-11  # the same between nodes that are twice as far apart as those in the end
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,15 @@ class Convolution:
     """
 
     loss: RegressionLoss
+
+    symmetric: ClassVar[bool] = False
+    """Whether the density is the same on both sides of zero."""
+
+    @property
+    def unit(self) -> float | None:
+        """A width of the noise that all elements share, or None."""
+        width = self.loss.variance()
+        return math.sqrt(width) if np.ndim(width) == 0 else None
 
     def take(self, rows: Any) -> Convolution:
         """Return the convolution for some of the n elements: for an index or a mask."""
@@ -84,39 +97,61 @@ class Convolution:
         return np.asarray(np.sqrt(variance + self.loss.variance()) * ndtri(u))
 
     def quantile(self, u: Array, variance: Array) -> Array:
-        """Return the sums with a share ``0 < u < 1`` below them, by Newton's method.
+        """Return the sums with a share ``0 < u < 1`` below them.
+
+        Few shares of many widths are read off polynomials through some of the widths.
+        """
+        mirrored = self.symmetric & (u > 0.5)
+        rare = np.where(mirrored, 1.0 - u, u)
+        shares, which = np.unique(rare, return_inverse=True)
+        if self.unit is not None and u.size >= _MANY * shares.size:
+            x, exact = self._interpolated(shares, which, variance, self.unit)
+        else:
+            x, exact = self.first_quantile(rare, variance), False
+        if not exact:
+            x, _ = self.solved(rare, variance, x)
+        return np.where(mirrored, -x, x)
+
+    def solved(self, u: Array, variance: Array, start: Array) -> tuple[Array, Array]:
+        """Return quantiles by Newton's method, and by how much of a tail each start was off.
 
         The log probability of the tail in which the residual lies is concave, so that every step
-        ends short of the solution and the next ones approach it from outside; bisection guards the
-        rounding.
+        ends short of the solution and the next ones approach it from outside.
         """
         lower = u <= 0.5
-        sign: Array = np.where(lower, 1.0, -1.0)  # x = sign d grows with the tail
         target = np.where(lower, np.log(u), np.log1p(-u))
         accuracy = _SAME_PROBABILITY + 4.0 * np.finfo(float).eps * np.abs(target)
-        x: Array = sign * self.first_quantile(u, variance)
-        low, high = np.full(x.shape, -np.inf), np.full(x.shape, np.inf)
-        active = np.arange(x.size)
-        for _ in range(_MOST_STEPS):
-            now, d, v = x[active], sign[active] * x[active], variance[active]
-            part = self.take(active)
+        off: list[Array] = []
+
+        def excess(d: Array, rows: Any) -> tuple[Array, Array]:
+            part, v = self.take(rows), variance[rows]
             tail = part.log_tail(d, v)
-            tail = np.where((d < 0.0) == lower[active], tail, log_one_minus_exp(tail))
-            excess = tail - target[active]
-            low[active] = np.where(excess < 0.0, now, low[active])
-            high[active] = np.where(excess > 0.0, now, high[active])
+            tail = np.where((d < 0.0) == lower[rows], tail, log_one_minus_exp(tail))
+            over = np.where(lower[rows], 1.0, -1.0) * (tail - target[rows])
+            off.append(np.abs(over))
             with np.errstate(all="ignore"):
-                following = now - excess * np.exp(tail - part.log_density(d, v))
-                middle = 0.5 * (low[active] + high[active])
-            safe = (low[active] < following) & (following < high[active])
-            safe &= np.isfinite(following)
-            following = np.where(safe, following, np.where(np.isfinite(middle), middle, 0.5 * now))
-            moving = (np.abs(excess) > accuracy[active]) & (following != now)
-            x[active] = np.where(moving, following, now)
-            active = active[moving]
-            if not active.size:
-                break
-        return sign * x
+                return over, np.exp(part.log_density(d, v) - tail)
+
+        return roots_of_increasing(excess, start, accuracy), off[0]
+
+    def _interpolated(
+        self, shares: Array, which: Any, variance: Array, unit: float
+    ) -> tuple[Array, bool]:
+        """Return quantiles, one of k shares for each variance, and whether they are accurate."""
+
+        def over(v: Array) -> tuple[Array, Array, tuple[int, int]]:
+            return np.repeat(shares, v.size), np.tile(v, shares.size), (shares.size, v.size)
+
+        def exact(v: Array, start: Array) -> tuple[Array, Array]:
+            u, v, shape = over(v)
+            x, off = self.solved(u, v, start.ravel())
+            return x.reshape(shape), off.reshape(shape)
+
+        def first(v: Array) -> Array:
+            u, v, shape = over(v)
+            return self.first_quantile(u, v).reshape(shape)
+
+        return over_widths(exact, first, variance, which, unit, _SAME_BETWEEN)
 
 
 @dataclass(frozen=True)
@@ -126,6 +161,9 @@ class PiecewiseConvolution(Convolution):
     The distribution function is not elementary: its parabolic pieces are areas of the bivariate
     normal distribution. It stays with the quadrature, which is accurate in both tails.
     """
+
+    loss: NoiseLoss
+    symmetric = True
 
     pieces: tuple[Piece, ...]
     """The pieces at nonnegative residuals."""
@@ -140,10 +178,18 @@ class PiecewiseConvolution(Convolution):
         """Return the log probability of a sum beyond ``d``, the same on both sides."""
         return super().log_tail(np.abs(d), variance)
 
+    def first_quantile(self, u: Array, variance: Array) -> Array:
+        """Return where the search for a quantile starts, exact without one of the two parts."""
+        alone = self.loss.quantile(u)
+        both = np.hypot(alone, np.sqrt(variance) * ndtri(u))
+        return np.asarray(np.where(u < 0.5, -both, both))
+
 
 @dataclass(frozen=True)
 class GaussianConvolution(Convolution):
     """The same for Gaussian noise: variances add."""
+
+    symmetric = True
 
     def log_density(self, d: Array, variance: Array) -> Array:
         """Return the log density of the sum at ``d``, (2.25) of [RW06]_ for one target."""
@@ -153,3 +199,8 @@ class GaussianConvolution(Convolution):
     def log_tail(self, d: Array, variance: Array) -> Array:
         """Return the log probability of a sum beyond ``d``."""
         return np.asarray(log_ndtr(-np.abs(d) / np.sqrt(variance + self.loss.variance())))
+
+    def quantile(self, u: Array, variance: Array) -> Array:
+        """Return the sums with a share ``0 < u < 1`` below them."""
+        rare = np.minimum(u, 1.0 - u)
+        return np.where(u > 0.5, -1.0, 1.0) * self.first_quantile(rare, variance)

@@ -22,10 +22,11 @@ _DEEP = 45.0  # the integrand is cut where it has fallen by exp(-45): 3e-20
 _TOLERANCE = 1e-13  # share of the integral by which halving a panel may change it
 _FLAT_ENOUGH = 0.5  # nats by which the starting point may miss the maximum
 _GRADING = (5e-2, 2e-3, 1e-4)  # panels shrink towards the top, which often is a sharp shoulder
-_FIRST_STEP = 1e-25
+_FIRST_STEP = 2.0
+_FASTER = 4.0  # times as long or as short the next step is
 _MOST_DOUBLINGS = 1100  # the range of the exponents of floats
 _MOST_BISECTIONS = 1100
-_MOST_NARROWINGS = 40
+_MOST_NARROWINGS = 100
 _MOST_HALVINGS = 60
 _MOST_PANELS = 400  # for each integral
 _NONE = np.zeros(0)
@@ -197,12 +198,12 @@ def _where_deep(
         shallow = depth(outer) < _DEEP
         if not shallow.any():
             break
-        inner, outer = np.where(shallow, outer, inner), np.where(shallow, 4.0 * outer, outer)
+        inner, outer = np.where(shallow, outer, inner), np.where(shallow, _FASTER * outer, outer)
     for _ in range(_MOST_NARROWINGS):
         too_deep = depth(outer) > 2.0 * _DEEP
         if not too_deep.any():
             break
-        middle = 0.5 * (inner + outer)
+        middle = np.where(inner > 0.0, 0.5 * (inner + outer), outer / _FASTER)
         shallow = depth(middle) < _DEEP
         inner = np.where(too_deep & shallow, middle, inner)
         outer = np.where(too_deep & ~shallow, middle, outer)

@@ -25,7 +25,11 @@ def log_det(K, W):
 def log_det_gradient(K, W, cholesky):
     """Return R and q."""
     n = W.shape[0]
-    R, q, root = cholesky.copy(), np.empty(n), np.sqrt(W)
+    R, q, root = np.empty((n, n)), np.empty(n), np.empty(n)
+    for i in range(n):
+        root[i] = np.sqrt(W[i])
+        for j in range(i + 1):
+            R[i, j] = cholesky[i, j]
     cholesky_inverse_in_place(R)
     for i in range(n):
         for j in range(i):
@@ -38,10 +42,22 @@ def log_det_gradient(K, W, cholesky):
             for j in range(n):
                 if j != i:
                     q[i] += K[i, j] * root[j] * (R[j, i] / root[i])
-        else:  # K_ii - k'R k
-            half = root * K[i]
-            q[i] = K[i, i] - (half * (R @ half)).sum()
+        else:
+            q[i] = K[i, i] - _form(R, root, K[i])
     for i in range(n):
         for j in range(n):
             R[i, j] *= root[i] * root[j]
     return R, q
+
+
+@numba.njit(cache=True, fastmath={"contract", "reassoc", "nsz"}, nogil=True)
+def _form(R, root, k):
+    """Return ``k' W½ R W½ k``."""
+    n, form = k.shape[0], 0.0
+    for i in range(n):
+        if root[i] != 0.0:
+            total = 0.0
+            for j in range(n):
+                total += R[i, j] * root[j] * k[j]
+            form += root[i] * k[i] * total
+    return form

@@ -19,19 +19,24 @@ def solve_free(K, h, c, index, root, cholesky):
     it is of the same rows, it preconditions; otherwise the matrix is factorised. NaN tells that it
     is not positive definite.
     """
-    free = np.flatnonzero(np.isfinite(h))
     u = np.zeros(c.shape[0])
-    if free.shape[0] > 0 and free.shape == index.shape and (free == index).all():
-        x, solved = _solve_by_conjugate_gradients(K, h, c, index, root, cholesky)
-        if solved:
-            u[free] = x
+    free = np.empty(h.shape[0], dtype=np.int64)
+    m, known = 0, 0
+    for i in range(h.shape[0]):
+        if np.isfinite(h[i]):
+            free[m] = i
+            if m < index.shape[0] and index[m] == i:
+                known += 1
+            m += 1
+    if 0 < m == known == index.shape[0]:
+        if _solve_by_conjugate_gradients(K, h, c, index, cholesky, u):
             return u
-    u[free] = _solve_by_factor(K, h, c, free)
+    _solve_by_factor(K, h, c, free[:m], u)
     return u
 
 
 @numba.njit(cache=True, fastmath=False, nogil=True)
-def _solve_by_factor(K, h, c, free):
+def _solve_by_factor(K, h, c, free, u):
     """Solve on the free rows with a factor of the matrix scaled to a unit diagonal."""
     m = free.shape[0]
     scale = np.empty(m)
@@ -45,50 +50,69 @@ def _solve_by_factor(K, h, c, free):
             A[p, q] = scale[p] * scale[q] * row[free[q]]
         A[p, p] = 1.0
         x[0, p] = scale[p] * c[free[p]]
-    if not cholesky_in_place(A):
-        return np.full(m, np.nan)
-    cholesky_solve_in_place(A, x)
-    return scale * x[0]
+    definite = cholesky_in_place(A)
+    if definite:
+        cholesky_solve_in_place(A, x)
+    for p in range(m):
+        u[free[p]] = scale[p] * x[0, p] if definite else np.nan
 
 
 @numba.njit(cache=True, fastmath=False, nogil=True)
-def _solve_by_conjugate_gradients(K, h, c, index, root, cholesky):
+def _solve_by_conjugate_gradients(K, h, c, index, cholesky, u):
     """Solve ``B x = s c`` for ``u = s x`` with ``s = h^-½`` and ``B = I + s K s``.
 
-    The factor is of B with root in the place of s: where they agree the first iterate is exact,
-    and where they nearly do, few are needed. Returns u, and whether its residual is rounding.
+    The factor is of B with other numbers in the place of s: where they agree the first iterate is
+    exact, and where they nearly do, few are needed. Returns whether the residual is rounding.
     """
     m = index.shape[0]
-    if not (h[index] > 0.0).all():
-        return np.zeros(m), False
-    s = 1.0 / np.sqrt(h[index])
-    residual = s * c[index]
-    size, trace = np.sqrt((residual * residual).sum()), float(m)
+    s, residual = np.empty(m), np.empty(m)
+    trace = float(m)
     for p in range(m):
-        trace += s[p] * s[p] * K[index[p], index[p]]
+        i = index[p]
+        if not h[i] > 0.0:
+            return False
+        s[p] = 1.0 / np.sqrt(h[i])
+        residual[p] = s[p] * c[i]
+        trace += s[p] * s[p] * K[i, i]
+    size = np.sqrt(_inner(residual, residual))
     x, direction, image = np.zeros(m), np.zeros(m), np.empty(m)
     z = np.empty((1, m))
-    product = 1.0
+    product, solved = 1.0, False
     for step in range(_GRADIENTS + 1):
-        error = np.sqrt((residual * residual).sum())
-        reach = size + trace * np.sqrt((x * x).sum())
-        if not np.isfinite(error):
-            return s * x, False
-        if error <= _EXACT * reach or step == _GRADIENTS:
-            return s * x, error <= _ENOUGH * reach
-        z[0] = residual
+        error = np.sqrt(_inner(residual, residual))
+        reach = size + trace * np.sqrt(_inner(x, x))
+        solved = error <= _ENOUGH * reach
+        if not np.isfinite(error) or error <= _EXACT * reach or step == _GRADIENTS:
+            break
+        for p in range(m):
+            z[0, p] = residual[p]
         cholesky_solve_in_place(cholesky, z)
-        last, product = product, (residual * z[0]).sum()
-        direction = z[0] + (product / last if step > 0 else 0.0) * direction
+        last, product = product, _inner(residual, z[0])
+        turn = product / last if step > 0 else 0.0
+        for p in range(m):
+            direction[p] = z[0, p] + turn * direction[p]
         for p in range(m):
             row, total = K[index[p]], 0.0
             for q in range(m):
                 total += row[index[q]] * s[q] * direction[q]
             image[p] = direction[p] + s[p] * total
-        length = product / (direction * image).sum()
-        x += length * direction
-        residual -= length * image
-    return s * x, False
+        length = product / _inner(direction, image)
+        for p in range(m):
+            x[p] += length * direction[p]
+            residual[p] -= length * image[p]
+    if solved:
+        for p in range(m):
+            u[index[p]] = s[p] * x[p]
+    return solved
+
+
+@numba.njit(cache=True, fastmath=False, nogil=True)
+def _inner(x, y):
+    """Return the inner product; a loop compiles in a moment, an expression of arrays does not."""
+    total = 0.0
+    for p in range(x.shape[0]):
+        total += x[p] * y[p]
+    return total
 
 
 @numba.njit(cache=True, fastmath=False, nogil=True)

@@ -369,6 +369,15 @@ def test_intervals(data, model):
     np.testing.assert_allclose(high, model.predict_quantiles(data.new, 0.9), rtol=1e-12)
 
 
+def test_several_intervals_in_one_call(data, model):
+    several = model.predict_interval(data.new, [0.5, 0.8])
+    for k, coverage in enumerate((0.5, 0.8)):
+        one = model.predict_interval(data.new, coverage)
+        for ends, end in zip(several, one, strict=True):
+            assert ends.shape == (9, 2)
+            np.testing.assert_allclose(ends[:, k], end, rtol=1e-12)
+
+
 def test_intervals_cover():
     """On data from the model's own kind, as often as they say, on average over four fits."""
     shares = []
@@ -685,7 +694,7 @@ def test_predictions_are_checked(data, model):
     for q in (0.0, 1.0, -0.1, np.nan, [0.5, 2.0]):
         with cases.refused(ValueError, "q"):
             model.predict_quantiles(data.new, q)
-    for coverage in (0.0, 1.0, 90.0):
+    for coverage in (0.0, 1.0, 90.0, [0.5, 1.0], []):
         with cases.refused(ValueError, "coverage"):
             model.predict_interval(data.new, coverage)
     precomputed = BayesianSVR("precomputed", tol=1.0).fit(gram(data.X, data.X), data.y)

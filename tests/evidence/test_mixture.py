@@ -80,6 +80,28 @@ def test_quantile(mixture, densities, u):
     np.testing.assert_allclose(mixture.cdf(mixture.quantile(u)), u, rtol=1e-9)
 
 
+def test_many_quantiles_in_one_call(mixture):
+    u = np.array([0.01, 0.3, 0.5, 0.95, 1.0])
+    each = [mixture.quantile(share) for share in u]
+    np.testing.assert_allclose(mixture.quantile(u[:, None]), each, rtol=1e-12)
+
+
+def test_both_tails_of_the_quantile(mixture):
+    u = np.array([1e-200, 1e-12])
+    np.testing.assert_allclose(mixture.logcdf(mixture.quantile(u)), np.log(u), rtol=1e-12)
+    np.testing.assert_allclose(
+        mixture.logsf(mixture.quantile(1.0 - u[1])), np.log(1e-12), rtol=3e-6
+    )
+
+
+def test_shares_of_the_parts(mixture):
+    shares = np.array([0.7, 0.1, 0.2])
+    uneven = RegressionMixture(mixture.parts, shares)
+    t = uneven.quantile(0.2)
+    below = sum(s * part.cdf(t) for s, part in zip(shares, mixture.parts, strict=True))
+    np.testing.assert_allclose(below, 0.2, rtol=1e-12)
+
+
 def test_ends_of_the_quantile(mixture):
     np.testing.assert_array_equal(mixture.quantile(0.0), [-np.inf, -np.inf])
     np.testing.assert_array_equal(mixture.quantile(1.0), [np.inf, np.inf])

@@ -1,0 +1,92 @@
+"""How many operations fits and solves take, against stored numbers.
+
+Times depend on the machine, counts hardly do. A path that got slow shows here as more solves, more
+steps, each of which is a factorisation of the free set, or more kernel matrices.
+"""
+
+from collections import Counter
+
+import numpy as np
+import pytest
+
+from pymc_bsvm import losses, solve_dual
+from pymc_bsvm.estimators import BayesianSVC, BayesianSVR
+from pymc_bsvm.estimators.kernels import RBF
+from pymc_bsvm.solvers import dual
+
+SLACK = 1.2  # another BLAS rounds otherwise, and a search may take another step
+STALE = 0.6  # of a stored number: what takes so much less deserves a new one
+
+FITS = {
+    ("regression", 200): {"solves": 53, "steps": 462, "matrices": 104, "elements": 70},
+    ("regression", 600): {"solves": 64, "steps": 537, "matrices": 126, "elements": 36},
+    ("outliers", 200): {"solves": 68, "steps": 544, "matrices": 134, "elements": 100},
+    ("classification", 200): {"solves": 4, "steps": 10, "matrices": 25, "elements": 19},
+}
+"""``elements`` are those of all kernel matrices, in units of n²."""
+
+SOLVES = {
+    losses.SILF(20.0, 0.1, 0.3): 6,
+    losses.SILF(20.0, 0.1, 0.01): 21,
+    losses.EpsilonInsensitive(20.0, 0.1): 38,
+    losses.Huber(20.0, 0.1): 4,
+    losses.Trigonometric(): 3,
+    losses.SoftMarginL1(1.0): 25,
+}
+"""Newton steps on 300 rows."""
+
+
+@pytest.fixture
+def counts(monkeypatch):
+    """Count while a test runs."""
+    seen = Counter()
+    solution, matrix = dual._solution, RBF.matrix
+
+    def solved(*args):
+        found = solution(*args)
+        seen.update(solves=1, steps=found.n_iter)
+        return found
+
+    def built(self, values, X, Z=None):
+        K = matrix(self, values, X, Z)
+        seen.update(matrices=1, elements=K.size)
+        return K
+
+    monkeypatch.setattr(dual, "_solution", solved)
+    monkeypatch.setattr(RBF, "matrix", built)
+    return seen
+
+
+def data(kind, n):
+    """Return rows of one column and their targets."""
+    rng = np.random.default_rng(n)
+    x = rng.uniform(-10.0, 10.0, n)
+    y = np.sinc(x / np.pi) + 0.1 * rng.normal(size=n)
+    if kind == "outliers":
+        y += rng.normal(size=n) * (rng.uniform(size=n) < 0.1)
+    if kind == "classification":
+        y = np.where(np.sin(x) + 0.5 * rng.normal(size=n) > 0.0, 1, 0)
+    return x[:, None], y
+
+
+def assert_as_stored(got, stored):
+    for name, number in stored.items():
+        assert STALE * number <= got[name] <= SLACK * number, (name, dict(got))
+
+
+@pytest.mark.parametrize(("kind", "n"), FITS, ids=str)
+def test_a_fit(kind, n, counts):
+    X, y = data(kind, n)
+    estimator = BayesianSVC("rbf") if kind == "classification" else BayesianSVR("rbf")
+    estimator.fit(X, y)
+    counts["elements"] //= n * n
+    assert_as_stored(counts, FITS[kind, n])
+
+
+@pytest.mark.parametrize("loss", SOLVES, ids=repr)
+def test_a_solve(loss, counts):
+    X, y = data(loss.task, 300)
+    y = 2.0 * y - 1.0 if loss.task == "classification" else y
+    K = np.exp(-0.5 * ((X - X.T) / 1.5) ** 2)
+    solve_dual(K, y, loss)
+    assert_as_stored(counts, {"steps": SOLVES[loss]})
