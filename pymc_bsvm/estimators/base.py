@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
@@ -18,6 +17,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from pymc_bsvm._typing import Array
 from pymc_bsvm._validation import Interval, as_parameter, positive
+from pymc_bsvm.estimators.bar import progress
 from pymc_bsvm.estimators.climb import rises
 from pymc_bsvm.estimators.data import Data, Held, Read
 from pymc_bsvm.estimators.induced import InducedMachine
@@ -30,14 +30,14 @@ from pymc_bsvm.estimators.search import Move
 from pymc_bsvm.estimators.trained import Trained, bounds_at
 from pymc_bsvm.estimators.training import Given
 from pymc_bsvm.evidence.approximation import Approximation
-from pymc_bsvm.search import Ending, Hyperparameter, Report, Restart
+from pymc_bsvm.search import Ending, Hyperparameter, Restart
 from pymc_bsvm.streamed.chunks import is_dask
 from pymc_bsvm.streamed.passes import Passes
 from pymc_bsvm.streamed.rows import ArrayRows, Rows, rows_of
 from pymc_bsvm.streamed.scaled import ByClass
 from pymc_bsvm.streamed.summary import Classes, summarise
 
-__all__ = ["BayesianMachine", "one_or_all", "progress", "warn_of", "warn_of_bounds"]
+__all__ = ["BayesianMachine", "one_or_all", "warn_of", "warn_of_bounds"]
 
 REMEDIES = {
     Ending.INTERRUPTED: (
@@ -132,7 +132,8 @@ class BayesianMachine(BaseEstimator):
     def _data(self, X: Any, y: Any, sample_weight: Any, labels: bool = False) -> Data:
         """Check parameters and data, and set the scale of the inputs."""
         self._check()
-        if callable(X) or is_dask(X):
+        mapped = isinstance(X, np.memmap) and self.inducing is not None
+        if callable(X) or is_dask(X) or mapped:
             if self.inducing is None:
                 raise ValueError(
                     "X is read block by block, for which there have to be inducing points, but "
@@ -370,20 +371,3 @@ def warn_of_bounds(hyperparameters: Sequence[Hyperparameter], best: Restart) -> 
             ConvergenceWarning,
             stacklevel=4,
         )
-
-
-class progress:
-    """A progress bar as a context; it reports the best log evidence."""
-
-    def __init__(self, show: bool) -> None:
-        self._bar = Progress(
-            SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn(), disable=not show
-        )
-
-    def __enter__(self) -> Report:
-        self._bar.start()
-        task = self._bar.add_task("Evidence")
-        return lambda _, best: self._bar.update(task, description=f"Evidence, best {best:.3f}")
-
-    def __exit__(self, *_: object) -> None:
-        self._bar.stop()

@@ -15,10 +15,12 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from pymc_bsvm._typing import Array
-from pymc_bsvm.estimators.base import BayesianMachine, one_or_all
+from pymc_bsvm.estimators.base import one_or_all
+from pymc_bsvm.estimators.data import Held
 from pymc_bsvm.estimators.kernels.precomputed import UnknownVariance
 from pymc_bsvm.estimators.likelihood import classification_likelihood
 from pymc_bsvm.estimators.odds import log_share_of_only_one
+from pymc_bsvm.estimators.recursive import RecursiveClassifier
 from pymc_bsvm.estimators.trained import Trained, choices_of, table_of
 from pymc_bsvm.estimators.tree import tree_of
 from pymc_bsvm.evidence.approximation import Approximation
@@ -30,7 +32,7 @@ from pymc_bsvm.streamed.summary import Classes
 __all__ = ["BayesianSVC"]
 
 
-class BayesianSVC(ClassifierMixin, BayesianMachine):
+class BayesianSVC(ClassifierMixin, RecursiveClassifier):
     """Support vector classification with hyperparameters by evidence and class probabilities.
 
     A Gaussian process with the trigonometric likelihood: a sparse MAP estimate, and probabilities
@@ -190,8 +192,9 @@ class BayesianSVC(ClassifierMixin, BayesianMachine):
         chosen = self.classes_[1:] if count == 2 else self.classes_
         generators = self._generator().spawn(len(chosen))
         trained: list[Trained]
-        settings = {"n_jobs": self.n_jobs if count == 2 else 1}
-        trained = Parallel(n_jobs=1 if count == 2 else self.n_jobs)(
+        together = count > 2 and isinstance(data, Held)  # blocks are shared out, not classes
+        settings = {"n_jobs": 1 if together else self.n_jobs}
+        trained = Parallel(n_jobs=self.n_jobs if together else 1)(
             delayed(self._train)(
                 likelihood,
                 data.given(OneAgainstRest(label)),

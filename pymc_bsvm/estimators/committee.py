@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 from sklearn.utils.validation import validate_data
 
 from pymc_bsvm._typing import Array
-from pymc_bsvm.estimators.base import BayesianMachine, progress, warn_of, warn_of_bounds
+from pymc_bsvm.estimators.bar import progress
+from pymc_bsvm.estimators.base import BayesianMachine, warn_of, warn_of_bounds
 from pymc_bsvm.estimators.experts import Part, SumOfEvidences, calibration, combine, partition
 from pymc_bsvm.estimators.likelihood import betas_of, noise_in, silf_likelihood
 from pymc_bsvm.estimators.machine import Blueprint

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -9,6 +10,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy.linalg import solve_triangular
+from sklearn.exceptions import ConvergenceWarning
 
 from pymc_bsvm._typing import Array
 from pymc_bsvm.estimators.hindsight import Hindsight
@@ -17,15 +19,16 @@ from pymc_bsvm.estimators.machine import Blueprint, Fitted
 from pymc_bsvm.evidence.posterior import Cavity
 from pymc_bsvm.losses import Loss
 from pymc_bsvm.solvers.weighted import interpreted
-from pymc_bsvm.streamed.evidence import InducingEvidence, inducing_evidence
+from pymc_bsvm.streamed.evidence import InducingEvidence, evidence_at, inducing_evidence
 from pymc_bsvm.streamed.features import Features
 from pymc_bsvm.streamed.inducing import greedy
+from pymc_bsvm.streamed.mode import ModeInterrupt
 from pymc_bsvm.streamed.objective import InducingObjective
 from pymc_bsvm.streamed.passes import Partial, Passes
 from pymc_bsvm.streamed.posterior import InducingPosterior
 from pymc_bsvm.streamed.rows import Block
 
-__all__ = ["InducedEvidence", "InducedMachine", "points_of"]
+__all__ = ["InducedEvidence", "InducedMachine", "points_of", "tolerance"]
 
 _BLOCK = 4096  # new rows at a time, so that the memory of predictions does not grow with them
 # Of the prior variance. At 1e-6 what it adds costs more than twice as many points bring; at 1e-8
@@ -70,8 +73,7 @@ class InducedEvidence(InducingObjective):
         some: Block,
         begin: InducingPosterior | None = None,
     ) -> None:
-        tol = _TOL * max(rows, _FEWEST)
-        super().__init__(blueprint, passes, Z, jitter=_JITTER, tol=tol)
+        super().__init__(blueprint, passes, Z, jitter=_JITTER, tol=tolerance(rows))
         self.blueprint, self.rows, self.some, self.begin = blueprint, rows, some, begin
         self._last: _Evaluated | None = None
         self._best: _Evaluated | None = None
@@ -121,8 +123,13 @@ class InducedEvidence(InducingObjective):
         return evidence
 
     def machine(self, values: Array) -> InducedMachine:
-        """Return the machine at values of the hyperparameters."""
-        evidence = self.evidence(values, self._around)
+        """Return the machine at values of the hyperparameters, interrupted or not."""
+        try:
+            evidence = self.evidence(values, self._around)
+        except ModeInterrupt as stop:
+            warnings.warn(str(stop), ConvergenceWarning, stacklevel=4)
+            features, loss = self.features(values), self.blueprint.loss(values)
+            evidence = evidence_at(self.passes, features, loss, stop.mode, tau=self.tau)
         mode = evidence.mode
         dual, curvature = self.passes.run(_duals, evidence.loss, of_rows=(mode.f,)).of_rows
         support = np.flatnonzero(dual)
@@ -219,6 +226,11 @@ def points_of(
     order = np.random.default_rng(count).permutation(len(candidates))
     others = order[~np.isin(order, chosen)][: count - chosen.size]
     return candidates[np.concatenate([chosen, others])], chosen.size
+
+
+def tolerance(rows: float) -> float:
+    """Return the largest duality gap of a mode, in nats."""
+    return _TOL * max(rows, _FEWEST)
 
 
 def _weights(features: Features, posterior: InducingPosterior) -> Array:

@@ -6,7 +6,7 @@ is left to find, more rows and more points find in a few steps.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Literal
@@ -82,11 +82,37 @@ class Ladder:
         most = _MOST if self.inducing == "auto" else self.inducing
         rows, points = _FEW
         first = self._objective(rows, min(points, most), blueprint, ends[0].x)
-        found = _finished(explore(first, ends, moves, restarts, **rough))
-        if self.passes.rows.n <= rows:
+        found = explore(first, ends, moves, restarts, **rough)
+        try:
+            for better in self._steps(found, most, restarts, gain, settings):
+                found = better
+                if found.ascents.interrupted:
+                    break
+        except KeyboardInterrupt:
+            found = replace(found, ascents=replace(found.ascents, interrupted=True))
+        if found.objective.passes is not self.passes:
+            x, begin = found.ascents.best.end, found.objective.posterior
+            points = len(found.objective.Z)
+            whole = self._objective(self.passes.rows.n, points, found.objective.blueprint, x, begin)
+            found = replace(found, objective=whole)
+        return found
+
+    def _steps(
+        self,
+        found: Found[InducedEvidence],
+        most: int,
+        restarts: int,
+        gain: float,
+        settings: dict[str, Any],
+    ) -> Iterator[Found[InducedEvidence]]:
+        """Go on with more rows and points; an interruption leaves the last that was yielded."""
+        if found.ascents.interrupted:
+            return
+        if self.passes.rows.n <= _FEW[0]:
             if self.inducing == "auto":
                 found, most = self._enough(found, gain)
-            return self._climbed(found, most, restarts, gain=gain, **settings)
+            yield self._climbed(found, most, restarts, gain=gain, **settings)
+            return
         best = found.ascents.best
         bounds = _around(np.array(found.objective.blueprint.bounds), best.end)
         slower = partial(
@@ -94,13 +120,15 @@ class Ladder:
         )
         points = min(_POINTS_OF_SEARCH, most)
         found = slower(found, points)
+        yield found
         if self.inducing == "auto":
             found, most = self._enough(found, gain)
+            yield found
         if most != points:
             found = slower(found, most)
-        if found.objective.passes is self.passes:
-            return found
-        return slower(found, most, whole=True)
+            yield found
+        if found.objective.passes is not self.passes:
+            yield slower(found, most, whole=True)
 
     def _climbed(
         self, found: Found[InducedEvidence], points: int, restarts: int, **settings: Any
@@ -127,8 +155,7 @@ class Ladder:
         objective = self._objective(rows, points, blueprint, best.end, begin)
         run = polish(objective, best, curvature, bounds, gain * objective.rows / _ROWS)
         ascents = Ascents([run], run.ending is Ending.INTERRUPTED)
-        higher = replace(found, objective=objective, ascents=ascents)
-        return higher if objective.passes is self.passes else _finished(higher)
+        return replace(found, objective=objective, ascents=ascents)
 
     def _enough(
         self, found: Found[InducedEvidence], gain: float
@@ -168,7 +195,7 @@ class Ladder:
             Z = Z[:known] if rows > _ROWS_OF_SEARCH else Z
             return InducedEvidence(blueprint, self.passes, Z, self.rows, of_noise, begin)
         block = self._first(rows)
-        passes = Passes(ArrayRows(*block))
+        passes = Passes(ArrayRows(*block), self.passes.n_jobs if rows > _FEW[0] else 1)
         count = float(block.weight.sum())
         return InducedEvidence(blueprint, passes, Z, count, of_noise, begin)
 

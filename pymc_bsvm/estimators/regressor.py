@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from pymc_bsvm._typing import Array
 from pymc_bsvm._validation import as_parameter, positive
-from pymc_bsvm.estimators.base import BayesianMachine
 from pymc_bsvm.estimators.likelihood import (
     Likelihood,
     betas_of,
@@ -22,6 +21,7 @@ from pymc_bsvm.estimators.likelihood import (
     silf_likelihood,
 )
 from pymc_bsvm.estimators.predictions import RegressionPredictions
+from pymc_bsvm.estimators.recursive import RecursiveRegressor
 from pymc_bsvm.estimators.scale import Scale
 from pymc_bsvm.estimators.search import Move
 from pymc_bsvm.estimators.trained import choices_of, table_of
@@ -35,7 +35,7 @@ from pymc_bsvm.losses.base import RegressionLoss
 __all__ = ["BayesianSVR"]
 
 
-class BayesianSVR(RegressionPredictions, BayesianMachine):
+class BayesianSVR(RegressionPredictions, RecursiveRegressor):
     """Support vector regression with hyperparameters by evidence and error bars.
 
     A Gaussian process with the soft insensitive loss: sparse where its tube has a flat part, robust

@@ -49,8 +49,8 @@ class Trained:
 
     @property
     def converged(self) -> bool:
-        """Whether the best run ended before the largest number of iterations."""
-        return self.found.best.ending is Ending.CONVERGED
+        """Whether the best run ended before the largest number of iterations or Ctrl-C."""
+        return self.found.best.ending is Ending.CONVERGED and not self.found.interrupted
 
     def without_rows(self) -> Trained:
         """Return what predictions need of it, which is all but the training rows."""

@@ -108,6 +108,7 @@ class Streamed:
         **settings: Any,
     ) -> Found[Any]:
         """Maximise the evidence of more and more rows."""
-        passes = Passes(self.source, settings.pop("n_jobs"))
+        report = settings["report"]
+        passes = Passes(self.source, settings.pop("n_jobs"), report.on_pass)
         ladder = Ladder(passes, self.rows, self.inducing, rng)
         return ladder.climb(blueprint, restarts, moves, **settings)

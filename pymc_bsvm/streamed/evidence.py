@@ -33,7 +33,7 @@ from pymc_bsvm.streamed.passes import Partial, Passes
 from pymc_bsvm.streamed.posterior import InducingPosterior
 from pymc_bsvm.streamed.rows import Block
 
-__all__ = ["InducingEvidence", "inducing_evidence"]
+__all__ = ["InducingEvidence", "evidence_at", "inducing_evidence"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,6 +124,20 @@ def inducing_evidence(
     """
     loss.log_normalizer()  # what has none raises
     mode = find_mode(passes, features, loss, start, around=around, tol=tol)
+    return evidence_at(passes, features, loss, mode, tau=tau, ramp_width=ramp_width)
+
+
+def evidence_at(
+    passes: Passes,
+    features: Features,
+    loss: Loss,
+    mode: Mode,
+    *,
+    tau: float = 1.0,
+    ramp_width: float | None = None,
+) -> InducingEvidence:
+    """Return what `inducing_evidence` does, at a mode that is known."""
+    passes.stage = "Curvature"
     width = loss.ramp_width if ramp_width is None else ramp_width
     gram, variances, weight = passes.run(_bend, features, loss, width, of_rows=(mode.f,)).sums
     m = features.Z.shape[0]

@@ -8,7 +8,7 @@ from typing import Any
 
 from pymc_bsvm._typing import Array
 
-__all__ = ["Ending", "Mode", "ModeError"]
+__all__ = ["Ending", "Mode", "ModeError", "ModeInterrupt"]
 
 
 @unique
@@ -27,6 +27,10 @@ class Ending(Enum):
     INDEFINITE = (
         "The matrix of the Newton step is not positive definite, or not finite. "
         "Raise the jitter, or make the problem less extreme: a smaller amplitude or C."
+    )
+    INTERRUPTED = (
+        "The search for the mode was interrupted; the best weights so far are kept, with the "
+        "duality gap that they have. Fit again for the mode itself."
     )
     INFEASIBLE = (
         "The loss of a row is not finite at the prior mean of zero. "
@@ -71,3 +75,11 @@ class ModeError(RuntimeError):
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle both arguments; by default an exception is called with its message alone."""
         return type(self), (*self.args, self.mode), self.__dict__
+
+
+class ModeInterrupt(KeyboardInterrupt):
+    """A search for the mode that was interrupted; `mode` holds what it found, with its gap."""
+
+    def __init__(self, mode: Mode) -> None:
+        super().__init__(f"{Ending.INTERRUPTED.value} The gap is {mode.gap:.3g} nats.")
+        self.mode = mode

@@ -26,7 +26,7 @@ from pymc_bsvm.solvers.line_search import make_zero
 from pymc_bsvm.solvers.weighted import interpreted
 from pymc_bsvm.streamed.expansion import expansion_points
 from pymc_bsvm.streamed.features import Features, gathered, latent
-from pymc_bsvm.streamed.mode import Ending, Mode, ModeError
+from pymc_bsvm.streamed.mode import Ending, Mode, ModeError, ModeInterrupt
 from pymc_bsvm.streamed.passes import Partial, Passes
 from pymc_bsvm.streamed.rows import Block
 
@@ -166,6 +166,8 @@ def find_mode(
     ------
     ModeError
         If the gap stays above the tolerance.
+    ModeInterrupt
+        If a step is interrupted after the first gap is known.
     """
     check_loss(loss)
     search = _Search(passes, features, loss)
@@ -191,7 +193,14 @@ def find_mode(
             if point.off:
                 point = search.point(np.zeros(features.size))
                 continue
-        point, steps = search.after(point, factor), steps + 1
+        passes.stage = f"Newton step {steps + 1}, gap {point.gap:.2g}"
+        try:
+            point, steps = search.after(point, factor), steps + 1
+        except KeyboardInterrupt:
+            if math.isinf(point.gap):
+                raise
+            mode = _mode(point, factor, steps, Ending.INTERRUPTED)
+            raise ModeInterrupt(mode) from None
 
 
 def check_loss(loss: Loss) -> None:
