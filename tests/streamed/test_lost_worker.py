@@ -28,6 +28,7 @@ class Dangerous(Passes):
 
     def __init__(self, n_jobs=None, kill=None, when=()):
         super().__init__(ArrayRows(X, Y, WEIGHT, 50), n_jobs, self._look)
+        self.phase = ""
         self._kill, self._when, self.killed = kill, list(when), []
 
     def run(self, task, *shared, **settings):
@@ -35,7 +36,7 @@ class Dangerous(Passes):
         return super().run(task, *shared, **settings)
 
     def _look(self, step):
-        now = (self.stage, self._task)
+        now = (self.phase, self._task)
         if now in self._when:
             self._when.remove(now)
             self.killed.append(self._kill())
@@ -46,10 +47,10 @@ WHEN = [("tuning", "_expand_at"), ("fit", "_expand"), ("fit", "_bend"), ("fit", 
 
 def fitted(passes):
     """Return every number of a fit."""
-    passes.stage = "tuning"
+    passes.phase = "tuning"
     objective = InducingObjective(SilfModel(), passes, Z)
     found = ascend(objective, START, maxiter=2)
-    passes.stage = "fit"
+    passes.phase = "fit"
     features = Features.at(Gaussian(), np.exp(found.end[2:]), Z, 0.7)
     evidence = inducing_evidence(passes, features, LOSS)
     gradient = evidence.gradient
