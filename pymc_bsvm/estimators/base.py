@@ -195,7 +195,7 @@ class BayesianMachine(BaseEstimator):
             )
         warn_of(best, found.ascents.interrupted)
         warn_of_bounds(objective.blueprint.hyperparameters, best)
-        machine = Machine.at(objective, np.exp(best.end))
+        machine = objective.machine(np.exp(best.end))
         draws: list[Machine] = []
         tree = None
         if self.full_bayes:

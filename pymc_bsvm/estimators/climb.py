@@ -4,29 +4,48 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Protocol, Self
 
 import numpy as np
 
 from pymc_bsvm._typing import Array
-from pymc_bsvm.estimators.machine import MachineEvidence
-from pymc_bsvm.search import Ascents, Restart, Start, multistart
+from pymc_bsvm.estimators.machine import Blueprint
+from pymc_bsvm.search import Ascents, PortableObjective, Restart, Start, multistart
 
-__all__ = ["climb", "rises"]
+__all__ = ["Tunable", "climb", "rises"]
 
 _RISES = 1.0  # nats for each factor of e: the least slope at a bound that counts
 _ROWS = 10  # for each hyperparameter: the least that move bounds of the noise
 _STEP = float(np.log(30.0))  # by which a bound moves out
 
 
+class Tunable(PortableObjective, Protocol):
+    """The evidence of a model in the logarithms of its hyperparameters."""
+
+    @property
+    def blueprint(self) -> Blueprint:
+        """The model."""
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+
+    @property
+    def rows(self) -> float:
+        """The same, each as often as it counts."""
+
+    def of(self, blueprint: Blueprint) -> Self:
+        """Return the evidence of another model on the same rows."""
+
+
 def climb(
-    objective: MachineEvidence, starts: Sequence[Start], *, give_way: bool = True, **options: Any
+    objective: Tunable, starts: Sequence[Start], *, give_way: bool = True, **options: Any
 ) -> Ascents:
     """Climb from each start; where the best ends at a bound and the evidence rises, go on beyond.
 
     Parameters
     ----------
-    objective : MachineEvidence
+    objective : Tunable
         What to maximise.
     starts : sequence of Start
         The starts; bounds are widened to hold them.
@@ -61,15 +80,13 @@ def rises(run: Restart) -> Array:
     return np.asarray(run.held * run.slope > _RISES)
 
 
-def _wider(objective: MachineEvidence, runs: Sequence[Restart], bounds: Array) -> Array:
+def _wider(objective: Tunable, runs: Sequence[Restart], bounds: Array) -> Array:
     """Return bounds moved out where climbs press against them, as far as they may reach.
 
     Few rows do not tell narrow noise from none: a function with as many parameters as rows fits
     them all, and Laplace's method does not see the width of those inside the tube.
     """
-    weight = objective.sample_weight
-    rows = objective.y.size if weight is None else weight.sum()
-    if rows < _ROWS * len(bounds):
+    if objective.rows < _ROWS * len(bounds):
         return bounds
     reach = np.array(objective.blueprint.reach)
     pressed = np.array([np.where(rises(run), run.held, 0.0) for run in runs])

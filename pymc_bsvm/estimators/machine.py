@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pymc_bsvm._typing import Array
+from pymc_bsvm.estimators.hindsight import Hindsight
 from pymc_bsvm.estimators.kernels import Kernel
-from pymc_bsvm.estimators.likelihood import Likelihood
+from pymc_bsvm.estimators.likelihood import Likelihood, noise_in
 from pymc_bsvm.evidence.approximation import Approximation, Evidence
 from pymc_bsvm.evidence.ep import EP
 from pymc_bsvm.evidence.flat_posterior import flat, with_width
@@ -23,7 +25,15 @@ from pymc_bsvm.losses import Loss
 from pymc_bsvm.search import Hyperparameter
 from pymc_bsvm.solvers import DualSolveError
 
-__all__ = ["LAPLACE", "PROPAGATION", "Blueprint", "Machine", "MachineEvidence", "posterior_of"]
+__all__ = [
+    "LAPLACE",
+    "PROPAGATION",
+    "Blueprint",
+    "Fitted",
+    "Machine",
+    "MachineEvidence",
+    "posterior_of",
+]
 
 # A dual whose gap is g nats has latent values within sqrt(2 g) posterior standard deviations of the
 # exact ones. Where there is next to no noise, rounding keeps the gap above what a model asks for.
@@ -132,11 +142,29 @@ class MachineEvidence:
         """Start the next evaluation from nothing."""
         self._start = None
 
-    def of(self, blueprint: Blueprint) -> MachineEvidence:
+    def of(self, blueprint: Blueprint) -> Self:
         """Return the evidence of another model on the same rows."""
         if blueprint is self.blueprint:
             return self
-        return MachineEvidence(blueprint, self.X, self.y, self.sample_weight)
+        return type(self)(blueprint, self.X, self.y, self.sample_weight)
+
+    def some(self, size: int, rng: np.random.Generator) -> MachineEvidence:
+        """Return the evidence of random rows."""
+        n = self.y.size
+        rows = np.sort(rng.choice(n, size, replace=False)) if size < n else np.arange(n)
+        X = self.blueprint.kernel.take(self.X, rows)
+        weight = None if self.sample_weight is None else self.sample_weight[rows]
+        return MachineEvidence(self.blueprint, X, self.y[rows], weight)
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return self.y.size
+
+    @property
+    def rows(self) -> float:
+        """Number of rows, each as often as it counts."""
+        return float(self.y.size if self.sample_weight is None else self.sample_weight.sum())
 
     def recipe(self) -> Callable[[], MachineEvidence]:
         """Return a function that makes the same function without a memory."""
@@ -157,6 +185,17 @@ class MachineEvidence:
             start=start,
             check_input=False,
         )
+
+    def machine(self, values: Array) -> Machine:
+        """Return the machine at values of the hyperparameters."""
+        return Machine.at(self, values)
+
+    def hindsight(self, members: Sequence[Fitted]) -> Hindsight:
+        """Return what machines of a regression say of the rows."""
+        posteriors = [posterior_of(self.evidence(each.values)) for each in members]
+        cavities = [posterior.cavity_beside(self.sample_weight) for posterior in posteriors]
+        loss = noise_in(1.0, members[0].loss)
+        return Hindsight(self.y, loss, posteriors[0].mean, cavities, self.sample_weight)
 
     def __call__(self, x: Array) -> tuple[float, Array]:
         """Return the value and the gradient at logarithms of the hyperparameters."""
@@ -194,18 +233,13 @@ def posterior_of(evidence: Evidence) -> Posterior:
 
 
 @dataclass(frozen=True)
-class Machine:
-    """A model with its hyperparameters, its support vectors and what predictions need."""
+class Fitted(ABC):
+    """A model with its hyperparameters and its support vectors, whatever its posterior is."""
 
     blueprint: Blueprint
     values: Array
     """Hyperparameters, in the units of the machine."""
     log_evidence: float
-    X: Array = field(repr=False)
-    """Inputs that predictions need, of shape (s, d): for Laplace's method the support vectors."""
-    rows: NDArray[np.intp] = field(repr=False)
-    """Their rows in the training data."""
-    posterior: SparsePosterior = field(repr=False)
     support: NDArray[np.intp] = field(repr=False)
     """Rows of the support vectors of the MAP estimate."""
     dual: Array = field(repr=False)
@@ -216,6 +250,48 @@ class Machine:
     """Duality gap of the MAP estimate, in nats."""
     residual: float
     """What is left of the equations of the approximation."""
+
+    @property
+    def loss(self) -> Loss:
+        """The loss."""
+        return self.blueprint.loss(self.values)
+
+    @property
+    def named(self) -> Mapping[str, float]:
+        """Hyperparameters by name."""
+        names = (h.name for h in self.blueprint.hyperparameters)
+        return dict(zip(names, map(float, self.values), strict=True))
+
+    def relevance(self) -> Array | None:
+        """Return how strongly the function varies with each column in the units of the machine.
+
+        It is None if the kernel does not tell columns apart.
+        """
+        of_kernel = self.blueprint.split(self.values)[1]
+        return self.blueprint.kernel.relevance(of_kernel, self.blueprint.d)
+
+    @abstractmethod
+    def moments(self, X: Array) -> tuple[Array, Array]:
+        """Return means and variances of the latent values of new rows."""
+
+    @abstractmethod
+    def mean(self, X: Array) -> Array:
+        """Return the means alone."""
+
+    @abstractmethod
+    def joint(self, X: Array) -> tuple[Array, Array]:
+        """Return mean and covariance of the latent values of new rows."""
+
+
+@dataclass(frozen=True)
+class Machine(Fitted):
+    """A model with its support vectors as what predictions need."""
+
+    X: Array = field(repr=False)
+    """Inputs that predictions need, of shape (s, d): for Laplace's method the support vectors."""
+    rows: NDArray[np.intp] = field(repr=False)
+    """Their rows in the training data."""
+    posterior: SparsePosterior = field(repr=False)
 
     @classmethod
     def at(cls, objective: MachineEvidence, values: Array) -> Machine:
@@ -236,25 +312,6 @@ class Machine:
             gap=solution.gap,
             residual=evidence.certificate.residual,
         )
-
-    @property
-    def loss(self) -> Loss:
-        """The loss."""
-        return self.blueprint.loss(self.values)
-
-    @property
-    def named(self) -> Mapping[str, float]:
-        """Hyperparameters by name."""
-        names = (h.name for h in self.blueprint.hyperparameters)
-        return dict(zip(names, map(float, self.values), strict=True))
-
-    def relevance(self) -> Array | None:
-        """Return how strongly the function varies with each column in the units of the machine.
-
-        It is None if the kernel does not tell columns apart.
-        """
-        of_kernel = self.blueprint.split(self.values)[1]
-        return self.blueprint.kernel.relevance(of_kernel, self.blueprint.d)
 
     def moments(self, X: Array) -> tuple[Array, Array]:
         """Return means and variances of the latent values of new rows."""

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import numbers
-import warnings
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Self
 
@@ -23,21 +21,18 @@ from pymc_bsvm.estimators.likelihood import (
     regression_likelihood,
     silf_likelihood,
 )
-from pymc_bsvm.estimators.machine import posterior_of
 from pymc_bsvm.estimators.predictions import RegressionPredictions
 from pymc_bsvm.estimators.scale import Scale
 from pymc_bsvm.estimators.search import Move
 from pymc_bsvm.estimators.trained import choices_of, table_of
 from pymc_bsvm.estimators.tree import tree_of
-from pymc_bsvm.evidence.approximation import Approximation, Evidence
+from pymc_bsvm.evidence.approximation import Approximation
 from pymc_bsvm.evidence.mixture import RegressionMixture
-from pymc_bsvm.evidence.noise import LeaveOneOut, Noise, NoiseKind, check_kind, fit_noise
+from pymc_bsvm.evidence.noise import NoiseKind, check_kind
 from pymc_bsvm.evidence.prediction import RegressionPredictive
 from pymc_bsvm.losses.base import RegressionLoss
 
 __all__ = ["BayesianSVR"]
-
-_NEARLY_ALL, _LITTLE = 0.95, 0.5
 
 
 class BayesianSVR(RegressionPredictions, BayesianMachine):
@@ -248,9 +243,9 @@ class BayesianSVR(RegressionPredictions, BayesianMachine):
         trained = self._train(first, rows, z, weight, rng, self.n_jobs, moves)
         self._trained = trained
         assert trained.objective is not None
-        evidences = [trained.objective.evidence(m.values) for m in trained.members]
-        self._noise = self._noise_of(evidences)
-        _warn_of_wide_tube(evidences[0])
+        hindsight = trained.objective.hindsight(trained.members)
+        self._noise = hindsight.noise(self.noise)
+        hindsight.warn_of_wide_tube()
         machine = trained.machine
         self.loss_ = noise_in(unit, machine.loss)
         self.noise_ = self._noise.scaled(unit)
@@ -345,14 +340,6 @@ class BayesianSVR(RegressionPredictions, BayesianMachine):
             )
         return [regression_likelihood(self.loss, unit, widest)]
 
-    def _noise_of(self, evidences: Sequence[Evidence]) -> Noise:
-        """Return the noise of predictions, in the units of the machine."""
-        problem = evidences[0].problem
-        weight = problem.sample_weight
-        cavities = [posterior_of(evidence).cavity_beside(weight) for evidence in evidences]
-        others = LeaveOneOut(problem.y, cavities, weight)
-        return fit_noise(others, noise_in(1.0, problem.loss), self.noise)
-
     def _means(self, rows: Array) -> Array:
         mean = np.mean([machine.mean(rows) for machine in self._trained.members], axis=0)
         mean = mean + self._noise.mean()
@@ -368,23 +355,6 @@ class BayesianSVR(RegressionPredictions, BayesianMachine):
                 RegressionPredictive(centre + unit * mean, unit**2 * variance, self.noise_)
             )
         return RegressionMixture(parts)
-
-
-def _warn_of_wide_tube(evidence: Evidence) -> None:
-    """Warn if nearly all targets are inside of a tube around a function that explains little."""
-    problem, f = evidence.problem, evidence.posterior.mean
-    weight, epsilon = problem.sample_weight, problem.loss.fields.get("epsilon", 0.0)
-    total, left = (Scale.of(t[:, None], weight).spread[0] for t in (problem.y, problem.y - f))
-    inside = np.average(np.abs(problem.y - f) <= epsilon, weights=weight)
-    explained = 1.0 - (left / total) ** 2
-    if epsilon > 0.5 * total and inside > _NEARLY_ALL and explained < _LITTLE:
-        warnings.warn(
-            f"The tube holds {inside:.0%} of the targets, and the function explains "
-            f"{explained:.0%} of their variance: predictions are hardly more than a constant. "
-            "Set max_epsilon=0.5, and see whether the errors get smaller.",
-            UserWarning,
-            stacklevel=3,
-        )
 
 
 def _to_likelihood(likelihood: Likelihood) -> Move:

@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from pymc_bsvm._typing import Array
-from pymc_bsvm.estimators.climb import climb
+from pymc_bsvm.estimators.climb import Tunable, climb
 from pymc_bsvm.estimators.machine import Blueprint, MachineEvidence
 from pymc_bsvm.search import Ascents, Report, Start
 
-__all__ = ["Found", "Move", "Rival", "search"]
+__all__ = ["Found", "Move", "Rival", "explore", "search", "starts_of"]
 
 type Move = Callable[[Blueprint], Blueprint | None]
 """Takes a model and returns another that may be better; None if there is none."""
@@ -45,12 +45,16 @@ class Rival:
 
 
 @dataclass(frozen=True)
-class Found:
+class Found[E: Tunable]:
     """The best model, the climbs to its hyperparameters, and what it was chosen from."""
 
-    objective: MachineEvidence
+    objective: E
     ascents: Ascents
     rivals: list[Rival]
+
+    def ends(self, count: int) -> list[Start]:
+        """Return where the best climbs ended, to go on from there."""
+        return [Start(run.label, run.end) for run in self.ascents.runs[:count]]
 
     @property
     def score(self) -> float:
@@ -71,7 +75,7 @@ def search(
     maxiter: int,
     n_jobs: int | None,
     report: Report,
-) -> Found:
+) -> Found[MachineEvidence]:
     """Maximise the evidence from several starts, and try models beside the first.
 
     The starts are the best points of a small grid around the papers' defaults, by the evidence of
@@ -80,44 +84,47 @@ def search(
     on a share of them, and the best `restarts` ends of the best model go on with all rows. Bounds
     give way on all rows only.
     """
-    starts = _starts(objective, restarts, rng)
+    starts = starts_of(objective, restarts, rng)
     n = objective.y.size
     everywhere = n <= _HALF_WAY
-    some = objective if everywhere else _subset(objective, max(int(_SHARE * n), _LEAST), rng)
+    some = objective if everywhere else objective.some(max(int(_SHARE * n), _LEAST), rng)
     settings: dict[str, Any] = {"n_jobs": n_jobs, "report": report, "maxiter": maxiter}
     first = {"gain": gain if everywhere else 3.0 * gain, "give_way": everywhere, **settings}
-    found = _of(some, climb(some, starts, **first), [])
-    for move in moves:
-        blueprint = move(found.objective.blueprint)
-        if blueprint is None or found.ascents.interrupted:
-            continue
-        found = _better(found, some.of(blueprint), restarts, first)
+    found = explore(some, starts, moves, restarts, **first)
     if everywhere:
         return found
     if found.ascents.interrupted:
         raise KeyboardInterrupt  # nothing is known of all rows
-    starts = [Start(run.label, run.end) for run in found.ascents.runs[:restarts]]
     whole = objective.of(found.objective.blueprint)
-    return Found(whole, climb(whole, starts, gain=gain, **settings), found.rivals)
+    return Found(whole, climb(whole, found.ends(restarts), gain=gain, **settings), found.rivals)
 
 
-def _of(objective: MachineEvidence, ascents: Ascents, rivals: list[Rival]) -> Found:
+def explore[E: Tunable](
+    objective: E, starts: Sequence[Start], moves: Sequence[Move], restarts: int, **settings: Any
+) -> Found[E]:
+    """Climb from each start, and try the models that the moves lead to, beside the first."""
+    found = _of(objective, climb(objective, starts, **settings), [])
+    for move in moves:
+        blueprint = move(found.objective.blueprint)
+        if blueprint is None or found.ascents.interrupted:
+            continue
+        found = _better(found, objective.of(blueprint), restarts, settings)
+    return found
+
+
+def _of[E: Tunable](objective: E, ascents: Ascents, rivals: list[Rival]) -> Found[E]:
     """Return what was found, the objective itself last among the rivals."""
-    best = Rival(objective.blueprint, ascents.best.objective, objective.y.size)
+    best = Rival(objective.blueprint, ascents.best.objective, objective.n)
     return Found(objective, ascents, [*rivals, best])
 
 
-def _better(
-    found: Found,
-    rival: MachineEvidence,
-    restarts: int,
-    settings: dict[str, Any],
-) -> Found:
+def _better[E: Tunable](
+    found: Found[E], rival: E, restarts: int, settings: dict[str, Any]
+) -> Found[E]:
     """Climb with another model from where the best ended, and return the better one."""
     here, there = found.objective.blueprint, rival.blueprint
-    starts = [
-        Start(run.label, there.translated(here, run.end)) for run in found.ascents.runs[:restarts]
-    ]
+    ends = found.ends(restarts)
+    starts = [Start(end.label, there.translated(here, end.x)) for end in ends]
     try:
         tried = _of(rival, climb(rival, starts, **settings), found.rivals)
     except KeyboardInterrupt:  # before it got anywhere
@@ -127,24 +134,11 @@ def _better(
     return replace(best, ascents=replace(best.ascents, interrupted=interrupted))
 
 
-def _subset(objective: MachineEvidence, size: int, rng: np.random.Generator) -> MachineEvidence:
-    """Return the objective of random rows."""
-    n = objective.y.size
-    rows = np.sort(rng.choice(n, size, replace=False)) if size < n else np.arange(n)
-    weight = objective.sample_weight
-    return MachineEvidence(
-        objective.blueprint,
-        objective.blueprint.kernel.take(objective.X, rows),
-        objective.y[rows],
-        None if weight is None else weight[rows],
-    )
-
-
-def _starts(objective: MachineEvidence, count: int, rng: np.random.Generator) -> list[Start]:
+def starts_of(objective: MachineEvidence, count: int, rng: np.random.Generator) -> list[Start]:
     """Return labelled starts, the most promising first."""
     blueprint = objective.blueprint
     bounds = np.array(blueprint.bounds)
-    screen = _subset(objective, _SCREEN, rng)
+    screen = objective.some(_SCREEN, rng)
     found = []
     for factors in _grid(blueprint):
         x = np.log([h.start for h in blueprint.hyperparameters]) + np.log(factors)

@@ -28,7 +28,7 @@ from pymc_bsvm.solvers.kernel import solve_free
 if TYPE_CHECKING:
     from pymc_bsvm.evidence.laplace import LaplaceEvidence
 
-__all__ = ["EvidenceGradient", "LowRankSlopes", "evidence_gradient"]
+__all__ = ["EvidenceGradient", "LossSlopes", "LowRankSlopes", "evidence_gradient"]
 
 
 class LowRankSlopes(NamedTuple):
@@ -82,7 +82,7 @@ def evidence_gradient(evidence: LaplaceEvidence) -> EvidenceGradient:
     if weight is None:
         weight = np.ones(y.size)
     here = loss.take(rows)
-    slopes = _Slopes.of(here, y[rows], f[rows], evidence.ramp_width)
+    slopes = LossSlopes.of(here, y[rows], f[rows], evidence.ramp_width)
     weights = weight[rows]
     of_det = 0.5 * V * (weights * slopes.curvature)[:, place]
     c = np.zeros(rows.size)
@@ -113,7 +113,7 @@ def _low_rank_gradient(evidence: LaplaceEvidence, curved: Conditioned) -> Eviden
     problem, a, f = evidence.problem, evidence.solution.a, evidence.solution.f
     y, loss = problem.y, problem.loss
     weights = np.ones(y.size) if problem.sample_weight is None else problem.sample_weight
-    slopes = _Slopes.of(loss, y, f, evidence.ramp_width)
+    slopes = LossSlopes.of(loss, y, f, evidence.ramp_width)
     index = curved.factor.index
     of_det = 0.5 * (weights * slopes.curvature)[:, index] * curved.variance[index]
     c = np.zeros(y.size)
@@ -133,7 +133,7 @@ def _low_rank_gradient(evidence: LaplaceEvidence, curved: Conditioned) -> Eviden
     return EvidenceGradient(np.arange(y.size), of_K, a - u, parameters)
 
 
-class _Slopes(NamedTuple):
+class LossSlopes(NamedTuple):
     """Derivatives of a loss's formulas with respect to f and the fields, row by row."""
 
     value: Array
@@ -144,7 +144,8 @@ class _Slopes(NamedTuple):
     """Of the determinant's curvature, first for f, then for each field."""
 
     @classmethod
-    def of(cls, loss: Loss, y: Array, f: Array, ramp_width: float) -> _Slopes:
+    def of(cls, loss: Loss, y: Array, f: Array, ramp_width: float) -> LossSlopes:
+        """Differentiate the formulas; the determinant's curvature has ramps of that half width."""
         latent, *symbols = jets.variables([f, *loss.fields.values()])
         parameters = loss.complete(*symbols)
         stated = formulas(type(loss), jets)

@@ -2,14 +2,14 @@
 
 import math
 
-__all__ = ["make_center", "make_line_search"]
+__all__ = ["make_center", "make_line_search", "make_zero"]
 
 _ACCEPT = 1e-3  # of the derivative at the start: what may be left of it at the step taken
 _LONGEST = 2.0**80
 _MAX_TRIALS = 100
 
 
-def _make_zero(derivative, function):
+def make_zero(derivative, function):
     """Return a function that finds ``t >= 0`` where ``derivative(t, *arguments)`` is nearly zero.
 
     Its first argument is the derivative at 0, which the caller knows. The zero is bracketed from
@@ -69,7 +69,7 @@ def make_center(slope, curve, function):
         along = (slope(y, f + t * step, w, p) * step).sum()
         return along if math.isfinite(along) else math.inf
 
-    zero = _make_zero(function(total), function)
+    zero = make_zero(function(total), function)
 
     def center(y, f, w, p):
         pull = -slope(y, f, w, p).sum()
@@ -105,4 +105,4 @@ def make_line_search(slope, center, function):
         total = (slope(y, latent, w, p) * df).sum() + ((a + t * da) * (df - db)).sum()
         return total if math.isfinite(total) else math.inf
 
-    return _make_zero(function(along), function)
+    return make_zero(function(along), function)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, final
 
 import numpy as np
@@ -14,6 +14,8 @@ from pymc_bsvm._typing import Array
 from pymc_bsvm.search import Hyperparameter
 
 __all__ = ["Kernel", "Sum"]
+
+_STEP = float(np.finfo(float).eps) ** (1 / 3)
 
 
 class Kernel(ABC):
@@ -42,7 +44,6 @@ class Kernel(ABC):
     def diagonal(self, values: Array, X: Array) -> Array:
         """Return the variances ``k(x, x)`` of the rows, of shape (n,)."""
 
-    @abstractmethod
     def slopes(self, values: Array, X: Array, weights: Array) -> Array:
         """Return ``sum_ij weights_ij dk(x_i, x_j) / dlog(value)`` for each hyperparameter.
 
@@ -59,6 +60,49 @@ class Kernel(ABC):
         -------
         ndarray of shape (p,)
         """
+        return self.cross_slopes(values, X, None, weights)
+
+    def cross_slopes(self, values: Array, X: Array, Z: Array | None, weights: Array) -> Array:
+        """Return ``sum_ij weights_ij dk(x_i, z_j) / dlog(value)`` for each hyperparameter.
+
+        Unless a kernel knows better, by central differences, which keep ten digits.
+
+        Parameters
+        ----------
+        values : ndarray of shape (p,)
+            Hyperparameters.
+        X : ndarray of shape (n, d)
+            Rows.
+        Z : ndarray of shape (m, d), optional
+            Other rows; X itself by default.
+        weights : ndarray of shape (n, m)
+            Any matrix; for X itself a symmetric one.
+
+        Returns
+        -------
+        ndarray of shape (p,)
+        """
+        return _differences(lambda v: float(np.vdot(weights, self.matrix(v, X, Z))), values)
+
+    def diagonal_slopes(self, values: Array, X: Array, weights: Array) -> Array:
+        """Return ``sum_i weights_i dk(x_i, x_i) / dlog(value)`` for each hyperparameter.
+
+        Unless a kernel knows better, by central differences.
+
+        Parameters
+        ----------
+        values : ndarray of shape (p,)
+            Hyperparameters.
+        X : ndarray of shape (n, d)
+            Rows.
+        weights : ndarray of shape (n,)
+            Any numbers.
+
+        Returns
+        -------
+        ndarray of shape (p,)
+        """
+        return _differences(lambda v: float(weights @ self.diagonal(v, X)), values)
 
     @abstractmethod
     def to_pymc(self, values: Any, d: int) -> Any:
@@ -132,10 +176,15 @@ class Sum(Kernel):
 
     def slopes(self, values: Array, X: Array, weights: Array) -> Array:
         """Return the slopes of both terms."""
-        one, two = self._split(values, X.shape[1])
-        return np.concatenate(
-            [self.first.slopes(one, X, weights), self.second.slopes(two, X, weights)]
-        )
+        return self._slopes("slopes", values, X, weights)
+
+    def cross_slopes(self, values: Array, X: Array, Z: Array | None, weights: Array) -> Array:
+        """Return the slopes of both terms."""
+        return self._slopes("cross_slopes", values, X, Z, weights)
+
+    def diagonal_slopes(self, values: Array, X: Array, weights: Array) -> Array:
+        """Return the slopes of both terms."""
+        return self._slopes("diagonal_slopes", values, X, weights)
 
     def diagonal_of_new(self, values: Array, X: Array, Z: Array) -> Array:
         """Add the variances."""
@@ -162,6 +211,22 @@ class Sum(Kernel):
         for kernel in (self.first, self.second):
             yield from kernel._terms() if isinstance(kernel, Sum) else (kernel,)
 
+    def _slopes(self, name: str, values: Array, X: Array, *others: Any) -> Array:
+        one, two = self._split(values, X.shape[1])
+        first = getattr(self.first, name)(one, X, *others)
+        return np.concatenate([first, getattr(self.second, name)(two, X, *others)])
+
     def _split(self, values: Any, d: int) -> tuple[Any, Any]:
         count = len(self.first.hyperparameters(d))
         return values[:count], values[count:]
+
+
+def _differences(function: Callable[[Array], float], values: Array) -> Array:
+    """Return the slopes of a function in the logarithms of its arguments."""
+    slopes = np.empty(values.size)
+    for k in range(values.size):
+        low, high = values.copy(), values.copy()
+        low[k] *= np.exp(-_STEP)
+        high[k] *= np.exp(_STEP)
+        slopes[k] = (function(high) - function(low)) / (2.0 * _STEP)
+    return slopes

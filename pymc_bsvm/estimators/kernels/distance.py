@@ -39,10 +39,19 @@ def squared_distances(X: Array, Z: Array | None, ls: Array) -> Array:
     return D
 
 
-def length_scale_slopes(A: Array, X: Array, ls: Array) -> Array:
-    """Return ``sum_ij A_ij (x_i - x_j)² / ls²`` for each length-scale; A is symmetric."""
-    Y = (X - _center(X)) / ls
-    of_column: Array = 2.0 * (A.sum(axis=1) @ (Y * Y) - np.einsum("ij,ij->j", Y, A @ Y))
+def length_scale_slopes(A: Array, X: Array, Z: Array | None, ls: Array) -> Array:
+    """Return ``sum_ij A_ij (x_i - z_j)² / ls²`` for each length-scale.
+
+    Without Z, the rows are those of X, and A is symmetric.
+    """
+    center = _center(X)
+    Y = (X - center) / ls
+    of_rows = A.sum(axis=1) @ (Y * Y)
+    if Z is None:
+        of_column: Array = 2.0 * (of_rows - np.einsum("ij,ij->j", Y, A @ Y))
+    else:
+        W = (Z - center) / ls
+        of_column = of_rows + A.sum(axis=0) @ (W * W) - 2.0 * np.einsum("ij,ij->j", Y, A @ W)
     return of_column if ls.size == X.shape[1] and ls.size > 1 else of_column.sum(keepdims=True)
 
 

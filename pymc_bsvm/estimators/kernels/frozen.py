@@ -75,9 +75,13 @@ class Frozen(Kernel):
         variances: Array = values[0] ** 2 * self._function.diagonal(X)
         return variances
 
-    def slopes(self, values: Array, X: Array, weights: Array) -> Array:
+    def cross_slopes(self, values: Array, X: Array, Z: Array | None, weights: Array) -> Array:
         """Contract; the derivative is ``2 k``."""
-        return np.array([2.0 * np.vdot(weights, self.matrix(values, X))])
+        return np.array([2.0 * np.vdot(weights, self.matrix(values, X, Z))])
+
+    def diagonal_slopes(self, values: Array, X: Array, weights: Array) -> Array:
+        """Contract the same derivative."""
+        return np.array([2.0 * weights @ self.diagonal(values, X)])
 
     def to_pymc(self, values: Any, d: int) -> Any:
         """Return ``eta² cov``; a function of arrays has no graph."""

@@ -51,11 +51,15 @@ class Linear(Kernel):
         variances: Array = np.einsum("ij,ij->i", Y, Y)
         return variances
 
-    def slopes(self, values: Array, X: Array, weights: Array) -> Array:
+    def cross_slopes(self, values: Array, X: Array, Z: Array | None, weights: Array) -> Array:
         """Contract; the derivatives are ``2 k`` and ``-2 x_k z_k / ls_k²``."""
         Y = self._scaled(values, X)
-        of_column: Array = 2.0 * np.einsum("ij,ij->j", Y, weights @ Y)
-        return -of_column if self.ard else of_column.sum(keepdims=True)
+        W = Y if Z is None else self._scaled(values, Z)
+        return self._of_columns(np.einsum("ij,ij->j", Y, weights @ W))
+
+    def diagonal_slopes(self, values: Array, X: Array, weights: Array) -> Array:
+        """Contract the same derivatives."""
+        return self._of_columns(weights @ self._scaled(values, X) ** 2)
 
     def to_pymc(self, values: Any, d: int) -> Any:
         """Return ``eta² Linear`` with c = 0, or `Linear` of the scaled columns."""
@@ -69,6 +73,10 @@ class Linear(Kernel):
     def relevance(self, values: Array, d: int) -> Array | None:
         """Return the inverse length-scales."""
         return 1.0 / values if self.ard else None
+
+    def _of_columns(self, sums: Array) -> Array:
+        """Return the slopes from weighted sums of the terms of each column."""
+        return -2.0 * sums if self.ard else 2.0 * sums.sum(keepdims=True)
 
     def _scaled(self, values: Array, X: Array) -> Array:
         return X / values if self.ard else values[0] * X

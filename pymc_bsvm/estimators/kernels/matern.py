@@ -11,20 +11,20 @@ import numpy as np
 
 from pymc_bsvm._typing import Array
 from pymc_bsvm.estimators.kernels.amplitude import AMPLITUDE
-from pymc_bsvm.estimators.kernels.base import Kernel
 from pymc_bsvm.estimators.kernels.distance import (
     length_scale_slopes,
     length_scales,
     of_pymc,
     squared_distances,
 )
+from pymc_bsvm.estimators.kernels.stationary import Stationary
 from pymc_bsvm.search import Hyperparameter
 
 __all__ = ["Matern32", "Matern52"]
 
 
 @dataclass(frozen=True)
-class _Matern(Kernel):
+class _Matern(Stationary):
     """``eta² k(r)`` with the scaled distance ``r = |x - z| / ls``."""
 
     ard: bool = False
@@ -39,17 +39,13 @@ class _Matern(Kernel):
         K *= values[0] ** 2
         return K
 
-    def diagonal(self, values: Array, X: Array) -> Array:
-        """Return the amplitude squared."""
-        return np.full(X.shape[0], values[0] ** 2)
-
-    def slopes(self, values: Array, X: Array, weights: Array) -> Array:
+    def cross_slopes(self, values: Array, X: Array, Z: Array | None, weights: Array) -> Array:
         """Contract; ``dk / dlog ls = -(k'(r) / r) (x - z)² / ls²``, without a pole at zero."""
-        r = np.sqrt(squared_distances(X, None, values[1:]))
+        r = np.sqrt(squared_distances(X, Z, values[1:]))
         A = values[0] ** 2 * weights
         amplitude = 2.0 * np.vdot(A, self._correlation(r))
         A *= self._descent(r)
-        return np.concatenate([[amplitude], length_scale_slopes(A, X, values[1:])])
+        return np.concatenate([[amplitude], length_scale_slopes(A, X, Z, values[1:])])
 
     def to_pymc(self, values: Any, d: int) -> Any:
         """Return ``eta²`` times PyMC's function of the same name."""

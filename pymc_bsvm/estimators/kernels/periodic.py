@@ -10,19 +10,19 @@ import numpy as np
 
 from pymc_bsvm._typing import Array
 from pymc_bsvm.estimators.kernels.amplitude import AMPLITUDE
-from pymc_bsvm.estimators.kernels.base import Kernel
 from pymc_bsvm.estimators.kernels.distance import (
     length_scale_slopes,
     length_scales,
     squared_distances,
 )
+from pymc_bsvm.estimators.kernels.stationary import Stationary
 from pymc_bsvm.search import Hyperparameter
 
 __all__ = ["Periodic"]
 
 
 @dataclass(frozen=True)
-class Periodic(Kernel):
+class Periodic(Stationary):
     """The periodic kernel, ``eta² exp(-sum_k sin²(pi (x_k - z_k) / period) / (2 ls²))``.
 
     It is the Gaussian kernel of rows whose columns are wound around circles. All columns share the
@@ -57,25 +57,24 @@ class Periodic(Kernel):
         K *= values[0] ** 2
         return K
 
-    def diagonal(self, values: Array, X: Array) -> Array:
-        """Return the amplitude squared."""
-        return np.full(X.shape[0], values[0] ** 2)
-
-    def slopes(self, values: Array, X: Array, weights: Array) -> Array:
+    def cross_slopes(self, values: Array, X: Array, Z: Array | None, weights: Array) -> Array:
         """Contract; with angles ``a = 2 pi x / period``, all sums over pairs are products.
 
-        ``dk / dlog period = k sum_k (a_k - b_k) sin(a_k - b_k) / (4 ls_k²)``, and the terms of a_k
-        and of b_k have the same sum.
+        ``dk / dlog period = k sum_k (a_k - b_k) sin(a_k - b_k) / (4 ls_k²)``; of rows with
+        themselves, the terms of a_k and of b_k have the same sum.
         """
-        A = weights * self.matrix(values, X)
+        A = weights * self.matrix(values, X, Z)
         a = 2.0 * math.pi / values[1] * X
-        sines, cosines = np.sin(a), np.cos(a)
-        pairs = (a * (sines * (A @ cosines) - cosines * (A @ sines))).sum(axis=0)
-        of_circle = length_scale_slopes(A, self._wound(values, X), self._scales(values, X))
+        if Z is None:
+            W, pairs = None, 2.0 * _torques(A, a, a)
+        else:
+            b = 2.0 * math.pi / values[1] * Z
+            W, pairs = self._wound(values, Z), _torques(A, a, b) + _torques(A.T, b, a)
+        of_circle = length_scale_slopes(A, self._wound(values, X), W, self._scales(values, X))
         of_column = of_circle.reshape(2, -1).sum(axis=0)
         return np.concatenate(
             [
-                [2.0 * A.sum(), 0.5 * np.sum(pairs / values[2:] ** 2)],
+                [2.0 * A.sum(), 0.25 * np.sum(pairs / values[2:] ** 2)],
                 of_column if self.ard else [of_column.sum()],
             ]
         )
@@ -101,3 +100,9 @@ class Periodic(Kernel):
     def _scales(values: Array, X: Array) -> Array:
         """Return the length-scales of the columns of the circles."""
         return np.tile(np.broadcast_to(values[2:], X.shape[1]), 2)
+
+
+def _torques(A: Array, a: Array, b: Array) -> Array:
+    """Return ``sum_ij A_ij a_ik sin(a_ik - b_jk)`` for each column k."""
+    pairs: Array = (a * (np.sin(a) * (A @ np.cos(b)) - np.cos(a) * (A @ np.sin(b)))).sum(axis=0)
+    return pairs

@@ -61,14 +61,20 @@ class Polynomial(Kernel):
         Y = X / values[1:]
         return self._power(values, np.einsum("ij,ij->i", Y, Y), self.degree)
 
-    def slopes(self, values: Array, X: Array, weights: Array) -> Array:
+    def cross_slopes(self, values: Array, X: Array, Z: Array | None, weights: Array) -> Array:
         """Contract; with ``y = x / ls``, ``-2 degree eta² (1 + y·y')^(degree - 1) y_k y'_k``."""
         Y = X / values[1:]
-        dot = Y @ Y.T
+        W = Y if Z is None else Z / values[1:]
+        dot = Y @ W.T
         A = weights * self._power(values, dot, self.degree - 1)
-        amplitude = 2.0 * (np.vdot(A, dot) + A.sum())
-        of_column = -2.0 * self.degree * np.einsum("ij,ij->j", Y, A @ Y)
-        return np.concatenate([[amplitude], of_column if self.ard else [of_column.sum()]])
+        return self._joined(np.vdot(A, dot) + A.sum(), np.einsum("ij,ij->j", Y, A @ W))
+
+    def diagonal_slopes(self, values: Array, X: Array, weights: Array) -> Array:
+        """Contract the same derivatives."""
+        squares = (X / values[1:]) ** 2
+        dot = squares.sum(axis=1)
+        a = weights * self._power(values, dot, self.degree - 1)
+        return self._joined(a @ dot + a.sum(), a @ squares)
 
     def to_pymc(self, values: Any, d: int) -> Any:
         """Return ``eta² Polynomial`` of the scaled columns, with c = 0 and offset 1."""
@@ -83,6 +89,11 @@ class Polynomial(Kernel):
     def relevance(self, values: Array, d: int) -> Array | None:
         """Return the inverse length-scales."""
         return 1.0 / values[1:] if self.ard else None
+
+    def _joined(self, whole: Any, of_columns: Array) -> Array:
+        """Return the slopes from the sum of the weighted covariances and those of the columns."""
+        slopes = -2.0 * self.degree * of_columns
+        return np.concatenate([[2.0 * whole], slopes if self.ard else [slopes.sum()]])
 
     @staticmethod
     def _power(values: Array, dot: Array, degree: int) -> Array:

@@ -59,6 +59,17 @@ class Precomputed(Kernel):
         """Contract; the derivative is ``2 k``."""
         return np.array([2.0 * np.vdot(weights, self.matrix(values, X))])
 
+    def cross_slopes(self, values: Array, X: Array, Z: Array | None, weights: Array) -> Array:
+        """Raise, for a matrix holds no covariances of other rows."""
+        raise ValueError(
+            f"A precomputed Gram matrix of {len(X)} rows does not hold covariances of other rows. "
+            "Pass the kernel that it was computed with."
+        )
+
+    def diagonal_slopes(self, values: Array, X: Array, weights: Array) -> Array:
+        """Contract the same derivative."""
+        return np.array([2.0 * weights @ self.diagonal(values, X)])
+
     def to_pymc(self, values: Any, d: int) -> Any:
         """Raise, for a matrix is no function of rows."""
         raise ValueError(

@@ -10,7 +10,7 @@ import numpy as np
 
 from pymc_bsvm._typing import Array
 from pymc_bsvm.estimators.kernels.amplitude import AMPLITUDE
-from pymc_bsvm.estimators.kernels.base import Kernel
+from pymc_bsvm.estimators.kernels.stationary import Stationary
 from pymc_bsvm.search import Hyperparameter
 
 __all__ = ["Product", "blocks"]
@@ -18,7 +18,7 @@ __all__ = ["Product", "blocks"]
 _NEAR = 2**19  # numbers
 
 
-class Product(Kernel):
+class Product(Stationary):
     """``eta² prod_k g(u_k)``, ``u_k = unit (x_k - z_k) / scale_k``, with ``g(0) = 1``.
 
     The factors may be zero: no derivative divides by one.
@@ -58,22 +58,19 @@ class Product(Kernel):
             np.fill_diagonal(K, values[0] ** 2)
         return K
 
-    def diagonal(self, values: Array, X: Array) -> Array:
-        """Return the amplitude squared."""
-        return np.full(X.shape[0], values[0] ** 2)
-
-    def slopes(self, values: Array, X: Array, weights: Array) -> Array:
+    def cross_slopes(self, values: Array, X: Array, Z: Array | None, weights: Array) -> Array:
         """Contract; the derivative for one column leaves the factors of the others."""
         Y, (n, d) = self._scaled(values, X), X.shape
+        W = Y if Z is None else self._scaled(values, Z)
         amplitude, of_column = 0.0, np.zeros(d)
-        for rows in blocks(n, n * d, least=64):
-            factors = [self.factor(Y[rows, k], Y[:, k]) for k in range(d)]
+        for rows in blocks(n, len(W) * d, least=64):
+            factors = [self.factor(Y[rows, k], W[:, k]) for k in range(d)]
             after = [np.ones_like(factors[0])]
             for factor in reversed(factors[1:]):
                 after.append(after[-1] * factor)
             A = values[0] ** 2 * weights[rows]  # times the factors before column k
             for k in range(d):
-                of_column[k] += self.descent(Y[rows, k], Y[:, k], A * after.pop())
+                of_column[k] += self.descent(Y[rows, k], W[:, k], A * after.pop())
                 A *= factors[k]
             amplitude += 2.0 * A.sum()
         return np.concatenate([[amplitude], of_column if self.ard else [of_column.sum()]])

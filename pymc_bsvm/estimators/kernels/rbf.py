@@ -9,20 +9,20 @@ import numpy as np
 
 from pymc_bsvm._typing import Array
 from pymc_bsvm.estimators.kernels.amplitude import AMPLITUDE
-from pymc_bsvm.estimators.kernels.base import Kernel
 from pymc_bsvm.estimators.kernels.distance import (
     length_scale_slopes,
     length_scales,
     of_pymc,
     squared_distances,
 )
+from pymc_bsvm.estimators.kernels.stationary import Stationary
 from pymc_bsvm.search import Hyperparameter
 
 __all__ = ["RBF"]
 
 
 @dataclass(frozen=True)
-class RBF(Kernel):
+class RBF(Stationary):
     """The Gaussian kernel, ``eta² exp(-|x - z|² / (2 ls²))``, (4.3) and (4.42) of [Chu03]_.
 
     Parameters
@@ -45,14 +45,10 @@ class RBF(Kernel):
         K *= values[0] ** 2
         return K
 
-    def diagonal(self, values: Array, X: Array) -> Array:
-        """Return the amplitude squared."""
-        return np.full(X.shape[0], values[0] ** 2)
-
-    def slopes(self, values: Array, X: Array, weights: Array) -> Array:
+    def cross_slopes(self, values: Array, X: Array, Z: Array | None, weights: Array) -> Array:
         """Contract; ``dk / dlog ls = k (x - z)² / ls²``."""
-        A = weights * self.matrix(values, X)
-        return np.concatenate([[2.0 * A.sum()], length_scale_slopes(A, X, values[1:])])
+        A = weights * self.matrix(values, X, Z)
+        return np.concatenate([[2.0 * A.sum()], length_scale_slopes(A, X, Z, values[1:])])
 
     def to_pymc(self, values: Any, d: int) -> Any:
         """Return ``eta² ExpQuad``."""

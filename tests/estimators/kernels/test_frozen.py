@@ -38,6 +38,11 @@ def test_same_as_the_kernel_with_fixed_length_scale(make):
     weights = np.cos(np.add.outer(X[:, 0], X[:, 0]))
     slopes = frozen.slopes(ETA, X, weights)
     np.testing.assert_allclose(slopes, RBF().slopes(full, X, weights)[:1], rtol=1e-12)
+    cross = frozen.cross_slopes(ETA, X, X[:3], weights[:, :3])
+    expected = RBF().cross_slopes(full, X, X[:3], weights[:, :3])[:1]
+    np.testing.assert_allclose(cross, expected, rtol=1e-12)
+    variances = frozen.diagonal_slopes(ETA, X, weights[0])
+    np.testing.assert_allclose(variances, [2.0 * ETA[0] ** 2 * weights[0].sum()])
     assert [h.name for h in frozen.hyperparameters(2)] == ["eta"]
     assert frozen.relevance(ETA, 2) is None
 

@@ -120,22 +120,74 @@ def test_layout_of_the_rows_does_not_matter(kernel, d):
         np.testing.assert_allclose(again, K, rtol=1e-9, atol=1e-13)
 
 
+def assert_slopes(slopes, values, numbers, weights):
+    """Compare with four points: the error is the step to the fourth power, and rounding over it."""
+    assert slopes.shape == values.shape
+    scale, step = np.abs(weights * numbers(values)).sum(), 1e-4
+    for k, slope in enumerate(slopes):
+        shift = step * (np.arange(len(values)) == k)
+
+        def total(times, shift=shift):
+            return np.vdot(weights, numbers(values * np.exp(times * shift)))
+
+        numerical = (8.0 * (total(1.0) - total(-1.0)) - (total(2.0) - total(-2.0))) / (12.0 * step)
+        assert slope == pytest.approx(numerical, rel=1e-7, abs=1e-9 * scale)
+
+
 @every_d
 @every_kernel
 def test_slopes_are_derivatives_in_the_logarithms(kernel, d):
     X, values, weights = cases.rows(20, d), cases.values(kernel, d), symmetric(20)
     slopes = kernel.slopes(values, X, weights)
-    assert slopes.shape == values.shape
-    step = 1e-4  # four points: the error is the step to the fourth power, and rounding over it
-    for k, slope in enumerate(slopes):
-        shift = step * (np.arange(len(values)) == k)
+    assert_slopes(slopes, values, lambda v: kernel.matrix(v, X), weights)
 
-        def total(times, shift=shift):
-            return np.vdot(weights, kernel.matrix(values * np.exp(times * shift), X))
 
-        numerical = (8.0 * (total(1.0) - total(-1.0)) - (total(2.0) - total(-2.0))) / (12.0 * step)
-        scale = np.abs(weights * kernel.matrix(values, X)).sum()
-        assert slope == pytest.approx(numerical, rel=1e-7, abs=1e-9 * scale)
+@every_d
+@every_kernel
+def test_slopes_of_covariances_with_other_rows(kernel, d):
+    X, Z, values = cases.rows(20, d), 0.5 + cases.rows(13, d, seed=7), cases.values(kernel, d)
+    weights = np.random.default_rng(3).normal(size=(20, 13))
+    slopes = kernel.cross_slopes(values, X, Z, weights)
+    assert_slopes(slopes, values, lambda v: kernel.matrix(v, X, Z), weights)
+
+
+@every_d
+@every_kernel
+def test_slopes_of_variances(kernel, d):
+    X, values = cases.rows(20, d), cases.values(kernel, d)
+    weights = np.random.default_rng(3).normal(size=20)
+    slopes = kernel.diagonal_slopes(values, X, weights)
+    assert_slopes(slopes, values, lambda v: kernel.diagonal(v, X), weights)
+
+
+class Plain(Kernel):
+    """What a user has to write, and no more."""
+
+    def hyperparameters(self, d):
+        return Polynomial(ard=True).hyperparameters(d)
+
+    def matrix(self, values, X, Z=None):
+        return Polynomial(ard=True).matrix(values, X, Z)
+
+    def diagonal(self, values, X):
+        return Polynomial(ard=True).diagonal(values, X)
+
+    def to_pymc(self, values, d):
+        raise NotImplementedError
+
+
+def test_a_kernel_without_slopes_of_its_own_has_differences():
+    X, Z, values = cases.rows(20, 3), cases.rows(9, 3, seed=7), cases.values(Plain(), 3)
+    weights = np.random.default_rng(3).normal(size=(20, 9))
+    kernel, exact = Plain() + RBF(), Polynomial(ard=True) + RBF()
+    values = np.concatenate([values, [1.1, 0.7]])
+    for name, arguments in {
+        "slopes": (X, symmetric(20)),
+        "cross_slopes": (X, Z, weights),
+        "diagonal_slopes": (X, weights[:, 0]),
+    }.items():
+        expected = getattr(exact, name)(values, *arguments)
+        np.testing.assert_allclose(getattr(kernel, name)(values, *arguments), expected, rtol=1e-7)
 
 
 @pytest.mark.parametrize("kernel", [BSpline(ard=True), Dirichlet(ard=True)], ids=cases.name)

@@ -21,6 +21,8 @@ def test_training(gram):
     weights = gram - 0.3
     expected = 2.0 * 1.7**2 * np.vdot(weights, gram)
     np.testing.assert_allclose(kernel.slopes(ETA, gram, weights), [expected])
+    variances = kernel.diagonal_slopes(ETA, gram, np.arange(8.0))
+    np.testing.assert_allclose(variances, [2.0 * 1.7**2 * 28.0])
     assert [h.name for h in kernel.hyperparameters(8)] == ["eta"]
     assert kernel.relevance(ETA, 8) is None
 
@@ -60,6 +62,8 @@ def test_errors(gram):
         kernel.diagonal_of_new(ETA, unequal, new)
     with pytest.raises(ValueError, match=r"is no covariance function for PyMC\. Pass the kernel"):
         kernel.to_pymc(ETA, 8)
+    with pytest.raises(ValueError, match=r"of 8 rows does not hold .* other rows\. Pass the"):
+        kernel.cross_slopes(ETA, gram, new, new)
     gram[0, 1] += 0.5
     with pytest.raises(ValueError, match=r"symmetric, but elements differ by 0\.5 .*\. Pass"):
         kernel.matrix(ETA, gram)

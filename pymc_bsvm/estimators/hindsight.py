@@ -1,0 +1,53 @@
+"""What fitted machines say of rows of the fit, with and without their own targets."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from pymc_bsvm._typing import Array
+from pymc_bsvm.estimators.scale import Scale
+from pymc_bsvm.evidence.noise import LeaveOneOut, Noise, NoiseKind, fit_noise
+from pymc_bsvm.evidence.posterior import Cavity
+from pymc_bsvm.losses.base import RegressionLoss
+
+__all__ = ["Hindsight"]
+
+_NEARLY_ALL, _LITTLE = 0.95, 0.5
+
+
+@dataclass(frozen=True)
+class Hindsight:
+    """Rows of the fit, or a random share of them, as machines with one loss see them."""
+
+    y: Array = field(repr=False)
+    """Targets, of shape (n,)."""
+    loss: RegressionLoss
+    f: Array = field(repr=False)
+    """Latent values of the first machine."""
+    cavities: Sequence[Cavity] = field(repr=False)
+    """Latent values without the row's own target, for each machine."""
+    sample_weight: Array | None = field(default=None, repr=False)
+
+    def noise(self, kind: NoiseKind) -> Noise:
+        """Return the noise under which each target is most probable given all the others."""
+        return fit_noise(LeaveOneOut(self.y, self.cavities, self.sample_weight), self.loss, kind)
+
+    def warn_of_wide_tube(self) -> None:
+        """Warn if nearly all targets are inside of a tube around a function that says little."""
+        residual, epsilon = self.y - self.f, self.loss.fields.get("epsilon", 0.0)
+        weight = self.sample_weight
+        total, left = (Scale.of(t[:, None], weight).spread[0] for t in (self.y, residual))
+        inside = np.average(np.abs(residual) <= epsilon, weights=weight)
+        explained = 1.0 - (left / total) ** 2
+        if epsilon > 0.5 * total and inside > _NEARLY_ALL and explained < _LITTLE:
+            warnings.warn(
+                f"The tube holds {inside:.0%} of the targets, and the function explains "
+                f"{explained:.0%} of their variance: predictions are hardly more than a constant. "
+                "Set max_epsilon=0.5, and see whether the errors get smaller.",
+                UserWarning,
+                stacklevel=3,
+            )
