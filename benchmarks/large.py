@@ -29,6 +29,7 @@ import numpy as np
 from benchmarks._crowd import NEW
 from benchmarks._large_methods import HELD_OUT, TRIED
 from benchmarks._machine import machine
+from benchmarks._whole import LOSSES, ROWS
 from benchmarks.estimators import cell, seconds, table
 
 REPORT = Path(__file__).with_suffix(".md")
@@ -117,6 +118,7 @@ def peers(section: str, data: str, rows: int, options: argparse.Namespace) -> It
 
 REGRESSION_SECTION, CLASS_SECTION = "friedman1 with outliers", "two curved classes"
 GROWTH, FILES, INPUTS = "time per pass", "rows in a file", "many inputs"
+WHOLE = "all rows as points"
 
 
 def cells(options: argparse.Namespace) -> Iterator[Cell]:
@@ -125,6 +127,8 @@ def cells(options: argparse.Namespace) -> Iterator[Cell]:
     both = (REGRESSION_SECTION, "friedman"), (CLASS_SECTION, "curved")
     for section, data in both:
         yield Cell(section, "truth", 0, data, "references")
+    for loss in LOSSES:
+        yield Cell(WHOLE, loss, ROWS, loss, "whole")
     for rows in (large, middle, small):
         for section, data in both:
             yield from ours(section, data, rows)
@@ -224,6 +228,13 @@ def truth(found: Found, section: str) -> dict[str, float]:
     return dict.fromkeys(("truth", "Student", "SILF", "error"), np.nan)
 
 
+def whole(found: Found) -> Iterator[list[str]]:
+    """Yield how far all rows as points are from the whole kernel."""
+    for what, result in found.items():
+        if what.section == WHOLE and "failed" not in result:
+            yield [what.name, f"{result['value']:.1e}", f"{result['gradient']:.1e}"]
+
+
 def growth(found: Found) -> str:
     """Say how the time of a pass grows."""
     known = {what.rows: result for what, result in found.items() if what.section == GROWTH}
@@ -300,7 +311,13 @@ the last of them; passes differ in what they compute.
 
 The targets of abalone stand for its function. Twonorm and ringnorm are simulated.
 
-{many}"""
+{many}
+## All rows as inducing points
+
+{ROWS} rows, no jitter and a covariance of moderate condition: distance from the evidence of the
+whole kernel in nats, and largest distance of a slope as a share of the largest slope.
+
+{table("loss | evidence | gradient", whole(found), left=1)}"""
 
 
 def options_of(parser: argparse.ArgumentParser) -> argparse.Namespace:
