@@ -21,7 +21,11 @@ INCLUDED = [
 
 IMPORTED_AS = {"scikit-learn": "sklearn"}  # where - to _ is not enough
 # What is imported only when it is asked for, and by whom.
-OF_AN_EXTRA = {"sklearn": ["estimators/"], "jax": ["jax_language.py", "ops/in_jax.py"]}
+OF_AN_EXTRA = {
+    "sklearn": ["estimators/"],
+    "jax": ["jax_language.py", "ops/in_jax.py"],
+    "dask": ["streamed/chunks.py", "streamed/cluster.py"],
+}
 
 
 def modules(requirements: list[str]) -> set[str]:

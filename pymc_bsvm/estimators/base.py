@@ -19,18 +19,21 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 from pymc_bsvm._typing import Array
 from pymc_bsvm._validation import Interval, as_parameter, positive
 from pymc_bsvm.estimators.climb import rises
+from pymc_bsvm.estimators.induced import InducedMachine
 from pymc_bsvm.estimators.kernels import Kernel, Precomputed, kernel_of
 from pymc_bsvm.estimators.likelihood import Likelihood
-from pymc_bsvm.estimators.machine import Blueprint, Machine, MachineEvidence
-from pymc_bsvm.estimators.route import route_of
+from pymc_bsvm.estimators.machine import Blueprint, Fitted
 from pymc_bsvm.estimators.sampling import sample
 from pymc_bsvm.estimators.scale import Scale
-from pymc_bsvm.estimators.search import Move, search
+from pymc_bsvm.estimators.search import Move
 from pymc_bsvm.estimators.trained import Trained, bounds_at
+from pymc_bsvm.estimators.training import Given, InMemory, Streamed
 from pymc_bsvm.evidence.approximation import Approximation
 from pymc_bsvm.search import Ending, Hyperparameter, Report, Restart
+from pymc_bsvm.streamed.passes import Passes
+from pymc_bsvm.streamed.rows import ArrayRows
 
-__all__ = ["BayesianMachine", "progress", "warn_of", "warn_of_bounds"]
+__all__ = ["BayesianMachine", "one_or_all", "progress", "warn_of", "warn_of_bounds"]
 
 REMEDIES = {
     Ending.INTERRUPTED: (
@@ -45,7 +48,9 @@ REMEDIES = {
         "Raise restarts, and take the best of several starts."
     ),
 }
+_OPTIONAL = ("relevance_", "feature_importances_", "support_vectors_", "inducing_points_")
 _NOT_NEGATIVE = Interval(0.0, includes_low=True)
+_DENSE = 2000  # rows up to which a fit with the whole kernel matrix is faster
 
 
 class BayesianMachine(BaseEstimator):
@@ -57,6 +62,7 @@ class BayesianMachine(BaseEstimator):
         *,
         ard: bool | str = False,
         approximation: str | Approximation = "auto",
+        inducing: int | str | None = None,
         offset: float = 100.0,
         standardize: bool = True,
         restarts: int = 1,
@@ -71,6 +77,7 @@ class BayesianMachine(BaseEstimator):
         self.kernel = kernel
         self.ard = ard
         self.approximation = approximation
+        self.inducing = inducing
         self.offset = offset
         self.standardize = standardize
         self.restarts = restarts
@@ -93,7 +100,7 @@ class BayesianMachine(BaseEstimator):
 
         Rows of weight zero are left out, so that they change nothing.
         """
-        for name in ("relevance_", "feature_importances_"):
+        for name in _OPTIONAL:
             self.__dict__.pop(name, None)  # of an earlier fit
         if not (isinstance(self.ard, bool | np.bool_) or self.ard == "auto"):
             raise ValueError(
@@ -140,6 +147,7 @@ class BayesianMachine(BaseEstimator):
                     "full_bayes=True takes no weights of rows, but there is a sample_weight or a "
                     "class_weight. Repeat the rows, or set full_bayes=False."
                 )
+        self._check_inducing()
         if self._pairwise:
             if X.shape[0] != X.shape[1]:
                 raise ValueError(
@@ -153,35 +161,68 @@ class BayesianMachine(BaseEstimator):
         self._scale = Scale.of(X, weight) if self.standardize else Scale.none(X.shape[1])
         return self._scale(X), weight, kept
 
-    def _relevance(self, machines: Sequence[Machine], X: Array) -> None:
+    def _check_inducing(self) -> None:
+        """Refuse what inducing points do not go with."""
+        inducing: Any = self.inducing
+        whole = isinstance(inducing, numbers.Integral) and not isinstance(inducing, bool)
+        if not (inducing is None or inducing == "auto" or (whole and inducing >= 1)):
+            raise ValueError(
+                f"inducing must be None, 'auto' or an integer >= 1, but it is {inducing!r}. "
+                "Pass, for example, 500."
+            )
+        if inducing is not None and self._pairwise:
+            raise ValueError(
+                f"A precomputed Gram matrix has no inducing points, but inducing is {inducing!r}. "
+                "Pass the kernel itself, or set inducing=None."
+            )
+        if inducing is not None and self.full_bayes:
+            raise ValueError(
+                "full_bayes=True draws hyperparameters with all rows in one kernel matrix, but "
+                f"inducing is {inducing!r}. Set full_bayes=False, or inducing=None."
+            )
+
+    def _given(self, X: Array, y: Array, weight: Array | None) -> Given:
+        """Return rows in the machine's units as they are fitted: in blocks, or all at once."""
+        if self.inducing is None or (self.inducing == "auto" and y.size <= _DENSE):
+            return InMemory(X, y, weight)
+        count = float(y.size if weight is None else weight.sum())
+        return Streamed(Passes(ArrayRows(X, y, weight)), count, self.inducing)  # type: ignore[arg-type]
+
+    def _relevance(self, machines: Sequence[Fitted], spread: Array) -> None:
         """Set the relevances: spreads of the columns in length-scales, the largest of machines."""
         known = [r for r in (machine.relevance() for machine in machines) if r is not None]
         if known:
-            self.relevance_ = np.max(known, axis=0) * X.std(axis=0)
+            self.relevance_ = np.max(known, axis=0) * spread
             total = self.relevance_.sum()
             self.feature_importances_ = self.relevance_ / (total if total > 0.0 else 1.0)
+
+    def _locate(self, machines: Sequence[Fitted], inputs: Array) -> None:
+        """Set the inputs that machines are made of: support vectors or inducing points."""
+        points = [each.points for each in machines if isinstance(each, InducedMachine)]
+        if points:
+            scale = self._scale
+            self.inducing_points_ = one_or_all([scale.centre + scale.spread * Z for Z in points])
+        else:
+            self.support_vectors_ = inputs[self.support_]
 
     def _train(
         self,
         likelihood: Likelihood,
-        X: Array,
-        y: Array,
-        weight: Array | None,
+        given: Given,
         rng: np.random.Generator,
         n_jobs: int | None,
         moves: Sequence[Move] = (),
     ) -> Trained:
         """Find the hyperparameters of one machine, and whether another model is better."""
         loss = likelihood.loss([h.start for h in likelihood.free])
-        route = route_of(self.approximation, loss, y.size, weight)
-        blueprint = Blueprint(self._kernel, likelihood, float(self.offset), X.shape[1], *route)
-        objective = MachineEvidence(blueprint, X, y, weight)
+        route = given.route(self.approximation, loss)
+        blueprint = Blueprint(self._kernel, likelihood, float(self.offset), given.d, *route)
         with progress(self.progressbar) as report:
-            found = search(
-                objective,
+            found = given.search(
+                blueprint,
                 int(self.restarts),
                 rng,
-                moves=[*self._moves_of_kernel(X), *moves],
+                [*self._moves_of_kernel(given.d), *moves],
                 gain=float(self.tol),
                 maxiter=int(self.max_iter),
                 n_jobs=n_jobs,
@@ -196,16 +237,16 @@ class BayesianMachine(BaseEstimator):
         warn_of(best, found.ascents.interrupted)
         warn_of_bounds(objective.blueprint.hyperparameters, best)
         machine = objective.machine(np.exp(best.end))
-        draws: list[Machine] = []
+        draws: Sequence[Fitted] = []
         tree = None
         if self.full_bayes:
             draws, tree = sample(objective, machine, rng, self.sampler, self.progressbar)
         return Trained(objective, machine, found.ascents, found.rivals, draws, tree)
 
-    def _moves_of_kernel(self, X: Array) -> list[Move]:
+    def _moves_of_kernel(self, d: int) -> list[Move]:
         """Return the moves to other kernels: length-scales for each column, if they are tried."""
         tried = self.ard == "auto" and isinstance(self.kernel, str) and not self._pairwise
-        if not tried or X.shape[1] < 2:
+        if not tried or d < 2:
             return []
         kernel = kernel_of(self.kernel, True)
         return [lambda blueprint: replace(blueprint, kernel=kernel)]
@@ -244,7 +285,7 @@ class BayesianMachine(BaseEstimator):
         X = validate_data(self, X, dtype=np.float64, reset=False)
         return X[:, self._columns] if self._pairwise else self._scale(X)
 
-    def _named(self, machine: Machine, unit: float) -> dict[str, Any]:
+    def _named(self, machine: Fitted, unit: float) -> dict[str, Any]:
         """Return hyperparameters by name in the user's units.
 
         What has the unit of inputs becomes one number for each column, as these have units of
@@ -261,6 +302,11 @@ class BayesianMachine(BaseEstimator):
             else:
                 result[h.variable] = value * spread**of_inputs if of_inputs else value
         return result
+
+
+def one_or_all(values: list[Any]) -> Any:
+    """Return the only value, or the list of several."""
+    return values[0] if len(values) == 1 else values
 
 
 def warn_of(best: Restart, interrupted: bool) -> None:

@@ -15,7 +15,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from pymc_bsvm._typing import Array
-from pymc_bsvm.estimators.base import BayesianMachine
+from pymc_bsvm.estimators.base import BayesianMachine, one_or_all
 from pymc_bsvm.estimators.kernels.precomputed import UnknownVariance
 from pymc_bsvm.estimators.likelihood import classification_likelihood
 from pymc_bsvm.estimators.odds import log_share_of_only_one
@@ -37,7 +37,7 @@ class BayesianSVC(ClassifierMixin, BayesianMachine):
 
     Parameters
     ----------
-    kernel, ard, standardize, restarts, full_bayes, sampler
+    kernel, ard, inducing, standardize, restarts, full_bayes, sampler
         As for `BayesianSVR`.
     tol, max_iter, random_state, progressbar
         As for `BayesianSVR`.
@@ -47,9 +47,9 @@ class BayesianSVC(ClassifierMixin, BayesianMachine):
     approximation : str or Approximation, default "auto"
         How the evidence and the posterior are approximated: a name, or an object of
         `pymc_bsvm.approximations`. "auto" is expectation propagation up to 2000 rows, with a weak
-        log-normal prior of the hyperparameters about their starts, and Laplace's method beyond, or
-        where a row counts less than once. Only with the latter do predictions need the support
-        vectors alone.
+        log-normal prior of the hyperparameters about their starts, and Laplace's method beyond, on
+        inducing points, or where a row counts less than once. Only with the latter do predictions
+        need the support vectors alone.
     offset : float, default 100.0
         Variance of the constant in (5.13) of [Chu03]_; the margin of the likelihood is one.
     class_weight : dict, "balanced" or None, default None
@@ -69,7 +69,9 @@ class BayesianSVC(ClassifierMixin, BayesianMachine):
     support_ : ndarray of shape (n_support,)
         Rows that are a support vector of one machine at least.
     support_vectors_ : ndarray of shape (n_support, n_features)
-        Their inputs.
+        Their inputs; not with inducing points.
+    inducing_points_ : ndarray of shape (n_points, n_features), or list of ndarray
+        The inducing points, if there are any.
     dual_coef_ : ndarray of shape (1, n_support) or (n_classes, n_support)
         Their signed duals in each machine.
     relevance_ : ndarray of shape (n_features,)
@@ -124,6 +126,7 @@ class BayesianSVC(ClassifierMixin, BayesianMachine):
         ard: bool | str = False,
         loss: str | ClassificationLoss = "trigonometric",
         approximation: str | Approximation = "auto",
+        inducing: int | str | None = None,
         offset: float = 100.0,
         standardize: bool = True,
         class_weight: Mapping[Any, float] | str | None = None,
@@ -140,6 +143,7 @@ class BayesianSVC(ClassifierMixin, BayesianMachine):
             kernel,
             ard=ard,
             approximation=approximation,
+            inducing=inducing,
             offset=offset,
             standardize=standardize,
             restarts=restarts,
@@ -191,9 +195,7 @@ class BayesianSVC(ClassifierMixin, BayesianMachine):
         trained = Parallel(n_jobs=1 if count == 2 else self.n_jobs)(
             delayed(self._train)(
                 likelihood,
-                rows,
-                np.where(labels == label, 1.0, -1.0),
-                weight,
+                self._given(rows, np.where(labels == label, 1.0, -1.0), weight),
                 generator,
                 **settings,
             )
@@ -203,21 +205,21 @@ class BayesianSVC(ClassifierMixin, BayesianMachine):
         machines = [each.machine for each in trained]
         support = np.unique(np.concatenate([machine.support for machine in machines]))
         self.support_ = kept[support]
-        self.support_vectors_ = inputs[self.support_]
+        self._locate(machines, inputs)
         self.dual_coef_ = np.zeros((len(machines), support.size))
         for k, machine in enumerate(machines):
             self.dual_coef_[k, np.searchsorted(support, machine.support)] = machine.dual
-        self.hyperparameters_ = _one_or_all([self._named(m, 1.0) for m in machines])
-        self.log_evidence_ = _one_or_all([machine.log_evidence for machine in machines])
-        self.at_bound_ = _one_or_all([each.at_bound for each in trained])
-        self.restarts_ = _one_or_all([table_of(each) for each in trained])
-        self.choices_ = _one_or_all([choices_of(each) for each in trained])
+        self.hyperparameters_ = one_or_all([self._named(m, 1.0) for m in machines])
+        self.log_evidence_ = one_or_all([machine.log_evidence for machine in machines])
+        self.at_bound_ = one_or_all([each.at_bound for each in trained])
+        self.restarts_ = one_or_all([table_of(each) for each in trained])
+        self.choices_ = one_or_all([choices_of(each) for each in trained])
         self.approximation_ = machines[0].blueprint.approximation
         self.gap_ = max(machine.gap for machine in machines)
         self.residual_ = max(machine.residual for machine in machines)
         self.n_iter_ = max(each.found.best.evaluations for each in trained)
         self.converged_ = all(each.converged for each in trained)
-        self._relevance(machines, rows)
+        self._relevance(machines, rows.std(axis=0))
         return self
 
     def decision_function(self, X: ArrayLike) -> Array:
@@ -301,7 +303,7 @@ class BayesianSVC(ClassifierMixin, BayesianMachine):
     def datatree_(self) -> Any:
         """The hyperparameters as ArviZ knows them."""
         check_is_fitted(self)
-        return _one_or_all([tree_of(each) for each in self._trained])
+        return one_or_all([tree_of(each) for each in self._trained])
 
     def to_pymc(self, label: Any = None) -> tuple[Any, Any]:
         """Return the PyMC model of a machine, in its standardised units.
@@ -369,7 +371,3 @@ def _log_probability(trained: Trained, rows: Array, sign: int) -> Array:
 
 def _log_odds(trained: Trained, rows: Array) -> Array:
     return _log_probability(trained, rows, 1) - _log_probability(trained, rows, -1)
-
-
-def _one_or_all(values: list[Any]) -> Any:
-    return values[0] if len(values) == 1 else values

@@ -179,7 +179,7 @@ class BayesianSVRCommittee(RegressionPredictions, BayesianMachine):
         self.n_support_ = np.array([expert.support.size for expert in self._experts])
         self.gap_ = max(expert.gap for expert in self._experts)
         self.n_iter_ = run.evaluations
-        self._relevance([first], rows)
+        self._relevance([first], rows.std(axis=0))
         return self
 
     def _check(self) -> None:
@@ -222,7 +222,7 @@ class BayesianSVRCommittee(RegressionPredictions, BayesianMachine):
         settings: dict[str, Any] = {"gain": float(self.tol), "maxiter": int(self.max_iter)}
         with progress(self.progressbar) as report:
             one = together.parts[0].objective(together.blueprint)
-            moves = self._moves_of_kernel(one.X)
+            moves = self._moves_of_kernel(one.X.shape[1])
             settings_of_one = {"moves": moves, "n_jobs": None, "report": report, **settings}
             found = search(one, int(self.restarts), rng, **settings_of_one)
             together.blueprint = found.objective.blueprint

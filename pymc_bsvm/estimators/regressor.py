@@ -73,6 +73,12 @@ class BayesianSVR(RegressionPredictions, BayesianMachine):
         How the evidence and the posterior are approximated: a name, or an object of
         `pymc_bsvm.approximations`. "auto" is Laplace's method, or expectation propagation for a
         loss with a kink, whose Laplace evidence is not defined.
+    inducing : int, "auto" or None, default None
+        Number of inducing points, for more rows than a kernel matrix has room for: the function is
+        learned at these points from all rows, block by block, by Laplace's method. Time and memory
+        are linear in the number of rows. None is the whole kernel matrix. So is "auto" up to 2000
+        rows; for more it doubles the points, from 125 to 1000 at most, until that adds less than
+        ``0.1 tol`` nats for each row to the evidence.
     offset : float, default 100.0
         Variance of the constant in (4.3) of [Chu03]_, in units of the targets' variance.
     standardize : bool, default True
@@ -108,14 +114,16 @@ class BayesianSVR(RegressionPredictions, BayesianMachine):
     noise_ : RegressionLoss or StudentNoise
         The noise of the predictions, in the units of the data.
     choices_ : DataFrame
-        The models that were tried, in the units of the machine, and which was chosen. Above 500
-        rows a share of them decides.
+        The models and numbers of inducing points that were tried, in the units of the machine, and
+        which was chosen. Above 500 rows a share of them decides.
     log_evidence_ : float
         Log evidence of the targets, in nats.
     support_ : ndarray of shape (n_support,)
         Rows of the support vectors.
     support_vectors_ : ndarray of shape (n_support, n_features)
-        Their inputs.
+        Their inputs; not with inducing points, of which predictions are made instead.
+    inducing_points_ : ndarray of shape (n_points, n_features)
+        The inducing points, if there are any: rows that say most of all others.
     dual_coef_ : ndarray of shape (n_support,)
         Their signed duals.
     free_ : ndarray of shape (n_support,)
@@ -182,6 +190,7 @@ class BayesianSVR(RegressionPredictions, BayesianMachine):
         max_epsilon: float = 0.5,
         noise: NoiseKind = "auto",
         approximation: str | Approximation = "auto",
+        inducing: int | str | None = None,
         offset: float = 100.0,
         standardize: bool = True,
         restarts: int = 1,
@@ -197,6 +206,7 @@ class BayesianSVR(RegressionPredictions, BayesianMachine):
             kernel,
             ard=ard,
             approximation=approximation,
+            inducing=inducing,
             offset=offset,
             standardize=standardize,
             restarts=restarts,
@@ -240,7 +250,7 @@ class BayesianSVR(RegressionPredictions, BayesianMachine):
         check_kind(self.noise)
         first, *others = self._likelihoods(unit, z, weight)
         moves = [_to_likelihood(other) for other in others]
-        trained = self._train(first, rows, z, weight, rng, self.n_jobs, moves)
+        trained = self._train(first, self._given(rows, z, weight), rng, self.n_jobs, moves)
         self._trained = trained
         assert trained.objective is not None
         hindsight = trained.objective.hindsight(trained.members)
@@ -254,7 +264,7 @@ class BayesianSVR(RegressionPredictions, BayesianMachine):
         self.log_evidence_ = machine.log_evidence - count * np.log(unit)
         self.hyperparameters_ = self._named(machine, unit)
         self.support_ = kept[machine.support]
-        self.support_vectors_ = inputs[self.support_]
+        self._locate([machine], inputs)
         self.dual_coef_ = machine.dual / unit
         self.free_ = machine.free
         self.approximation_ = machine.blueprint.approximation
@@ -265,7 +275,7 @@ class BayesianSVR(RegressionPredictions, BayesianMachine):
         self.at_bound_ = trained.at_bound
         self.restarts_ = table_of(trained)
         self.choices_ = choices_of(trained)
-        self._relevance([machine], rows)
+        self._relevance([machine], rows.std(axis=0))
         return self
 
     def sample_y(self, X: ArrayLike, n_samples: int = 1, random_state: Any = 0) -> Array:

@@ -42,6 +42,8 @@ class Rival:
     log_evidence: float
     rows: int
     """Number of rows on which it was tried."""
+    points: int | None = None
+    """Number of inducing points, if there were any."""
 
 
 @dataclass(frozen=True)

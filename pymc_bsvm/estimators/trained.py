@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pymc_bsvm._typing import Array
-from pymc_bsvm.estimators.machine import Machine, MachineEvidence
+from pymc_bsvm.estimators.induced import InducedEvidence, InducedMachine
+from pymc_bsvm.estimators.machine import Fitted, MachineEvidence
 from pymc_bsvm.estimators.sampling import model_of
 from pymc_bsvm.estimators.search import Rival
 from pymc_bsvm.search import Ascents, Ending, Hyperparameter, Restart
@@ -24,20 +25,20 @@ __all__ = ["Trained", "bounds_at", "choices_of", "table_of"]
 class Trained:
     """The best machine, the runs of the search, and the draws of the hyperparameters."""
 
-    objective: MachineEvidence | None = field(repr=False)
+    objective: MachineEvidence | InducedEvidence | None = field(repr=False)
     """The evidence of all training rows; None once they are left behind."""
-    machine: Machine
+    machine: Fitted
     found: Ascents
     """All runs of the search."""
     rivals: list[Rival]
     """The models among which the evidence chose."""
-    draws: list[Machine] = field(repr=False)
+    draws: Sequence[Fitted] = field(repr=False)
     """Machines at draws of the hyperparameters; empty unless there were any."""
     tree: Any = field(repr=False)
     """The draws themselves, or None."""
 
     @property
-    def members(self) -> list[Machine]:
+    def members(self) -> Sequence[Fitted]:
         """The machines that predictions are averaged over."""
         return self.draws or [self.machine]
 
@@ -62,6 +63,11 @@ class Trained:
                 "A copy of an estimator holds the rows that predictions need, not those of the "
                 "fit, which its PyMC model has as data. Call to_pymc before copying, or fit again."
             )
+        if isinstance(self.objective, InducedEvidence):
+            raise ValueError(
+                f"The PyMC model of a fit holds the kernel matrix of its {self.objective.n} rows, "
+                "which inducing points do without. Fit some of the rows with inducing=None."
+            )
         return model_of(self.objective)
 
 
@@ -69,7 +75,9 @@ def choices_of(trained: Trained) -> pd.DataFrame:
     """Return one row for each model that was tried, in the order of the trials."""
     import pandas as pd
 
-    chosen = trained.machine.blueprint
+    machine = trained.machine
+    last = len(machine.points) if isinstance(machine, InducedMachine) else None
+    with_points = any(rival.points for rival in trained.rivals)
     return pd.DataFrame(
         [
             {
@@ -79,7 +87,8 @@ def choices_of(trained: Trained) -> pd.DataFrame:
                 "hyperparameters": len(rival.blueprint.hyperparameters),
                 "log_evidence": rival.log_evidence,
                 "rows": rival.rows,
-                "chosen": rival.blueprint is chosen,
+                **({"points": rival.points} if with_points else {}),
+                "chosen": rival.blueprint is machine.blueprint and rival.points in (None, last),
             }
             for rival in trained.rivals
         ]

@@ -1,0 +1,111 @@
+"""The rows of one machine in its units, and how its hyperparameters are found on them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
+
+import numpy as np
+
+from pymc_bsvm._typing import Array
+from pymc_bsvm.estimators.ladder import Ladder
+from pymc_bsvm.estimators.machine import LAPLACE, Blueprint, MachineEvidence
+from pymc_bsvm.estimators.route import Route, route_of
+from pymc_bsvm.estimators.search import Found, Move, search
+from pymc_bsvm.losses import Loss
+from pymc_bsvm.streamed.passes import Passes
+
+__all__ = ["Given", "InMemory", "Streamed"]
+
+
+class Given(Protocol):
+    """Rows on which a model is fitted."""
+
+    @property
+    def d(self) -> int:
+        """Number of columns."""
+
+    def route(self, approximation: Any, loss: Loss) -> Route:
+        """Return which evidence is maximised."""
+
+    def search(
+        self,
+        blueprint: Blueprint,
+        restarts: int,
+        rng: np.random.Generator,
+        moves: Sequence[Move],
+        **settings: Any,
+    ) -> Found[Any]:
+        """Maximise the evidence."""
+
+
+@dataclass(frozen=True)
+class InMemory:
+    """Rows whose kernel matrix is held in memory."""
+
+    X: Array = field(repr=False)
+    y: Array = field(repr=False)
+    sample_weight: Array | None = field(repr=False)
+
+    @property
+    def d(self) -> int:
+        """Number of columns."""
+        return int(self.X.shape[1])
+
+    def route(self, approximation: Any, loss: Loss) -> Route:
+        """Return which evidence is maximised."""
+        return route_of(approximation, loss, self.y.size, self.sample_weight)
+
+    def search(
+        self,
+        blueprint: Blueprint,
+        restarts: int,
+        rng: np.random.Generator,
+        moves: Sequence[Move],
+        **settings: Any,
+    ) -> Found[Any]:
+        """Maximise the evidence of all rows after that of a share of them."""
+        objective = MachineEvidence(blueprint, self.X, self.y, self.sample_weight)
+        return search(objective, restarts, rng, moves=moves, **settings)
+
+
+@dataclass(frozen=True)
+class Streamed:
+    """Rows that are read block by block, for a machine on inducing points."""
+
+    passes: Passes = field(repr=False)
+    rows: float
+    """Number of rows, each as often as it counts."""
+    inducing: int | Literal["auto"]
+
+    @property
+    def d(self) -> int:
+        """Number of columns."""
+        return self.passes.rows.d
+
+    def route(self, approximation: Any, loss: Loss) -> Route:
+        """Return Laplace's method."""
+        if approximation != "auto" and getattr(approximation, "name", approximation) != "laplace":
+            raise ValueError(
+                f"Inducing points take Laplace's method, but approximation is {approximation!r}. "
+                "Set approximation='auto', or inducing=None."
+            )
+        if not loss.differentiable:
+            raise ValueError(
+                f"Inducing points take a loss without a kink, but loss is {loss!r}. "
+                "Pass loss='silf', or set inducing=None."
+            )
+        return Route(LAPLACE)
+
+    def search(
+        self,
+        blueprint: Blueprint,
+        restarts: int,
+        rng: np.random.Generator,
+        moves: Sequence[Move],
+        **settings: Any,
+    ) -> Found[Any]:
+        """Maximise the evidence of more and more rows."""
+        ladder = Ladder(self.passes, self.rows, self.inducing, rng)
+        return ladder.climb(blueprint, restarts, moves, **settings)
