@@ -14,7 +14,7 @@ from scipy.special import expit
 import pymc_bsvm as bsvm
 from pymc_bsvm.losses import SILF
 
-__all__ = ["Crowd", "curved", "draw", "friedman", "mapped", "references", "rings", "twins"]
+__all__ = ["Array", "Crowd", "curved", "draw", "friedman", "mapped", "references", "rings", "twins"]
 
 type Array = NDArray[np.float64]
 

@@ -26,7 +26,7 @@ from pymc_bsvm.estimators import BayesianSVC, BayesianSVR, BayesianSVRCommittee
 from pymc_bsvm.evidence.prediction import RegressionPredictive
 from pymc_bsvm.evidence.student import StudentNoise
 
-__all__ = ["CLASSIFIERS", "REGRESSORS", "Said"]
+__all__ = ["CLASSIFIERS", "REGRESSORS", "Method", "Said"]
 
 type Array = NDArray[np.float64]
 
@@ -43,7 +43,7 @@ class Said(NamedTuple):
     log_density: Array | None = None
     ends: tuple[Array, Array] | None = None
     ends_of_f: tuple[Array, Array] | None = None
-    epochs: float = np.nan
+    epochs: float = 0.0
 
 
 type Method = Callable[[Meter, Array, Array, Array, Array, dict[str, Any]], Said]
