@@ -16,12 +16,14 @@ WORKERS ?= 2
 PYTEST_ARGS ?=
 # Arguments of `make bench-estimators`, such as BENCH_ARGS="--data ../shared/data".
 BENCH_ARGS ?=
+# Arguments of `make bench-large`, such as ARGS="--data ../shared/data --budget 45".
+ARGS ?=
 # The folder whose notebooks `make notebooks` executes.
 BOOKS ?= notebooks
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: bench-partial bench-low-rank bench-committee bench-estimators bench-calibration bench-evidence bench-solver help setup base-env test-env dev-env demo test test-lowest test-slow lint format types docs notebooks clean
+.PHONY: bench-calibration bench-committee bench-estimators bench-evidence bench-large bench-low-rank bench-partial bench-solver help setup base-env test-env dev-env demo test test-lowest test-slow lint format types docs notebooks clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1|/' \
@@ -67,6 +69,9 @@ bench-estimators: test-env ## the estimators against their peers; rewrites estim
 
 bench-committee: test-env ## a committee on 100,000 rows; rewrites committee.md
 	@$(THREADS) $(PY) benchmarks/committee.py
+
+bench-large: test-env ## many rows against peers, with ARGS="--data FOLDER"; rewrites large.md
+	@$(PY) -m benchmarks.large $(ARGS)
 
 bench-calibration: test-env ## rank true hyperparameters, count coverage; rewrites calibration.md
 	@$(THREADS) $(PY) -m benchmarks.calibration

@@ -184,6 +184,7 @@ def plain_examples() -> tuple[object, ...]:
         graph.sites(evidence.approximation, *symbols, silf, m=np.zeros(y.size)),
         bsvm.evidence.predictive(silf, 0.0, 1.0),
         bsvm.evidence.predictive(losses.Trigonometric(), 0.0, 1.0),
+        losses.SILF(10.0, 0.1, 0.3).outline,
         bsvm.datasets.Folder(X, y, (np.arange(20),), (np.arange(20, 30),)),
         *(ops.DualSolve(losses.SILF), ops.ImplicitDual(losses.SILF)),
         *(ops.FreeSolve(), ops.LogDet(), ops.SupportRows(), ops.InducingMode(losses.SILF)),

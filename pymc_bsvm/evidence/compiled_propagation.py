@@ -29,10 +29,10 @@ from pymc_bsvm.losses import Loss
 from pymc_bsvm.losses.numba_language import function
 from pymc_bsvm.losses.tilted import NODES
 
-__all__ = ["Look", "Model", "covariance_slopes", "log_evidence", "propagation"]
+__all__ = ["Look", "Numbers", "covariance_slopes", "log_evidence", "propagation"]
 
 
-class Model(NamedTuple):
+class Numbers(NamedTuple):
     """What a look at all rows reads."""
 
     K: Any
@@ -79,7 +79,7 @@ def propagation(loss_type: type[Loss]) -> Callable[..., Any]:
         if n >= MANY:
             A = pivoted_cholesky(model.K)
             if 0 < A.shape[1] <= LOW * n:
-                thin = Model(Parts(A, np.zeros(n)), model.y, model.m, model.p, model.outline)
+                thin = Numbers(Parts(A, np.zeros(n)), model.y, model.m, model.p, model.outline)
                 look, _, status = low_rank(thin, sites, tol, max_iter)
                 if status == CONVERGED:
                     sites = look.sites

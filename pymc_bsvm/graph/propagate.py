@@ -15,7 +15,7 @@ from pytensor.graph import Apply
 from pymc_bsvm import losses, symbolic
 from pymc_bsvm._pytensor.numba import register_funcify_default_op_cache_key
 from pymc_bsvm.evidence.compiled_propagation import (
-    Model,
+    Numbers,
     covariance_slopes,
     log_evidence,
     propagation,
@@ -200,7 +200,7 @@ def _compile_propagate(op: Propagate, node: Apply, **_: Any) -> tuple[Any, int]:
         n, none = y.size, np.full(y.size, np.nan)
         finite = np.isfinite(K).all() and np.isfinite(y).all() and np.isfinite(m).all()
         if finite and np.isfinite(p).all():
-            model = Model(
+            model = Numbers(
                 np.ascontiguousarray(K),
                 np.ascontiguousarray(y),
                 np.ascontiguousarray(m),
