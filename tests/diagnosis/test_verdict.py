@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pymc as pm
+import pytensor
 import pytest
 from scipy import stats
 
@@ -206,6 +207,13 @@ def test_expectation_propagation_stands_beside(seen, data):
     assert table.loc["rms shift of the mean of f by ep", "value"] == seen.others["ep"].rms
 
 
+@pytest.fixture
+def interpreted():
+    """Call expectation propagation in Python, which need not be compiled for each loss."""
+    with pytensor.config.change_flags(mode="FAST_COMPILE"):
+        yield
+
+
 def labels_of(data, approximation):
     with pm.Model() as model:
         gp = bsvm.gp.BTSVC(cov_func=9.0 * pm.gp.cov.ExpQuad(2, ls=1.0))
@@ -213,7 +221,7 @@ def labels_of(data, approximation):
     return verdict(model, **QUICK)
 
 
-def test_a_model_with_expectation_propagation_has_laplace_beside(data):
+def test_a_model_with_expectation_propagation_has_laplace_beside(data, interpreted):
     """Before a wall Laplace's method is narrow, whichever of the two the model uses."""
     one, two = (labels_of(data, name) for name in ("ep", "laplace"))
     assert (one.approximation, list(one.others)) == ("ep", [SMOOTH])
@@ -225,7 +233,7 @@ def test_a_model_with_expectation_propagation_has_laplace_beside(data):
     assert one.latent.largest < 0.3 < 0.8 < two.latent.largest
 
 
-def test_a_loss_with_kinks_has_no_laplace_beside(data):
+def test_a_loss_with_kinks_has_no_laplace_beside(data, interpreted):
     with pm.Model() as model:
         gp = bsvm.gp.Laplace(cov_func=pm.gp.cov.ExpQuad(2, ls=1.0))
         loss = losses.EpsilonInsensitive(4.0, 0.2)

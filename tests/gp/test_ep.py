@@ -4,6 +4,7 @@ from typing import ClassVar
 
 import numpy as np
 import pymc as pm
+import pytensor
 import pytest
 from arviz_base import from_dict
 from pytensor.compile.mode import get_mode
@@ -17,6 +18,14 @@ from pymc_bsvm.inference.objective import LogPosterior
 from pymc_bsvm.solvers import DualSolveError
 
 PYTHON = get_mode("FAST_COMPILE")
+COMPILED = pytensor.config.mode
+
+
+@pytest.fixture(scope="module", autouse=True)
+def interpreted():
+    """Call the Op in Python, which computes the same and need not be compiled for each loss."""
+    with pytensor.config.change_flags(mode="FAST_COMPILE"):
+        yield
 
 
 @pytest.fixture(scope="module")
@@ -179,7 +188,7 @@ def test_other_data(data):
 @pytest.mark.parametrize("build", [regression, classification])
 def test_sampling(build, data):
     model, gp = build(*data)
-    with model:
+    with model, pytensor.config.change_flags(mode=COMPILED):
         idata = pm.sample(
             100, tune=200, chains=1, cores=1, random_seed=1, nuts_sampler="pymc", progressbar=False
         )
