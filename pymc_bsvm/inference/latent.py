@@ -140,7 +140,9 @@ def latent_model(
     replacements = []
     for marginal, known in zip(marginals, sites, strict=True):
         node = memo[marginal.rv].owner
-        following = known and known(_unconstrained(model, known.names, memo))
+        following = None
+        if known is not None:
+            following = known(_unconstrained(model, known.names, memo))
         process = _Process.of(node, jitter, following)
         rv = likelihood(process.loss, process.f)
         observed = model_observed_rv(rv, node.inputs[1], node.op.name, *node.op.dims)
