@@ -1,6 +1,6 @@
 """NUTS on all latent values, in two coordinates; writes latent.md.
 
-OPENBLAS_NUM_THREADS=1 python -m benchmarks.latent [--n 80] [--draws 500]
+OPENBLAS_NUM_THREADS=1 python -m benchmarks.latent [--n 80] [--draws 500] [--sets 3]
 """
 
 from __future__ import annotations
@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import arviz as az
 import numpy as np
@@ -20,12 +20,12 @@ import pymc_bsvm as bsvm
 from benchmarks._machine import machine
 
 REPORT = Path(__file__).with_suffix(".md")
-CHAINS = 2
+CHAINS, ACCEPT = 2, 0.9
 
 
-def labels(n: int) -> pm.Model:
+def labels(n: int, seed: int) -> pm.Model:
     """Return a model of labels with the trigonometric likelihood."""
-    X, y = bsvm.datasets.two_gaussians(n, random_state=0)
+    X, y = bsvm.datasets.two_gaussians(n, random_state=seed)
     with pm.Model() as model:
         ls, eta = pm.InverseGamma("ls", 3, 2), pm.HalfNormal("eta", 3)
         gp = bsvm.gp.BTSVC(cov_func=eta**2 * pm.gp.cov.ExpQuad(1, ls=ls))
@@ -33,9 +33,9 @@ def labels(n: int) -> pm.Model:
     return model
 
 
-def targets(n: int) -> pm.Model:
+def targets(n: int, seed: int) -> pm.Model:
     """Return a model of real targets with SILF."""
-    X, y = bsvm.datasets.sinc(n, C=20, epsilon=0.2, random_state=0)
+    X, y = bsvm.datasets.sinc(n, C=20, epsilon=0.2, random_state=seed)
     with pm.Model() as model:
         ls, eta = pm.InverseGamma("ls", 3, 5), pm.HalfNormal("eta", 1)
         C, epsilon = pm.LogNormal("C", 2, 1), pm.HalfNormal("epsilon", 0.3)
@@ -56,7 +56,7 @@ def gradient_time(model: pm.Model) -> float:
     return (time.process_time() - start) / 0.3
 
 
-def by_nutpie(model: pm.Model, draws: int, accept: float) -> tuple[Any, float]:
+def by_nutpie(model: pm.Model, draws: int) -> tuple[Any, float]:
     """Return draws, and the seconds of CPU after compilation."""
     compiled = nutpie.compile_pymc_model(model)
     start = time.process_time()
@@ -67,13 +67,13 @@ def by_nutpie(model: pm.Model, draws: int, accept: float) -> tuple[Any, float]:
         chains=CHAINS,
         cores=1,
         seed=1,
-        target_accept=accept,
+        target_accept=ACCEPT,
         progress_bar=False,
     )
     return tree, time.process_time() - start
 
 
-def by_pymc(model: pm.Model, draws: int, accept: float) -> tuple[Any, float]:
+def by_pymc(model: pm.Model, draws: int) -> tuple[Any, float]:
     """Return draws, and the seconds of CPU from the first draw on."""
     seen: list[float] = []
     tree = pm.sample(
@@ -83,7 +83,7 @@ def by_pymc(model: pm.Model, draws: int, accept: float) -> tuple[Any, float]:
         cores=1,
         random_seed=1,
         model=model,
-        target_accept=accept,
+        target_accept=ACCEPT,
         nuts_sampler="pymc",
         init="adapt_diag",
         progressbar=False,
@@ -93,25 +93,59 @@ def by_pymc(model: pm.Model, draws: int, accept: float) -> tuple[Any, float]:
 
 
 SAMPLERS = {"nutpie": by_nutpie, "pymc": by_pymc}
+COORDINATES = ("prior", "ep")
 
 
-def row(name: str, model: pm.Model, around: Any, sampler: str, draws: int, accept: float) -> str:
-    """Sample, and return a row of the table."""
+class Run(NamedTuple):
+    """What came of one run of a sampler."""
+
+    text: str
+    """Its row of the table."""
+    divergent: float
+    """Share of the draws."""
+    speed: float
+    """Effective samples per second of the slowest hyperparameter."""
+
+
+def run(
+    name: str, seed: int, model: pm.Model, around: Any, gradient: float, sampler: str, draws: int
+) -> Run:
+    """Sample in one of the coordinates."""
     latent = bsvm.latent_model(model, around=around)
-    gradient = gradient_time(latent)
-    tree, seconds = SAMPLERS[sampler](latent, draws, accept)
+    tree, seconds = SAMPLERS[sampler](latent, draws)
     names = [rv.name for rv in model.free_RVs]
     summary = az.summary(tree, var_names=names, round_to="none")
     stats = tree["sample_stats"].dataset
     ess = summary["ess_bulk"].astype(float)
-    text = (
-        f"| {name} | {'prior' if around is None else 'ep'} | {sampler} | {accept} | "
-        f"{100 * float(stats['diverging'].mean()):.1f} | {float(stats['n_steps'].mean()):.0f} | "
-        f"{gradient:.2f} | {seconds:.1f} | {float(summary['r_hat'].max()):.3f} | "
-        f"{float(ess.min()):.0f} ({ess.idxmin()}) | {float(ess.min()) / seconds:.1f} |"
+    of_f = az.ess(tree, var_names=["f_y"], method="bulk")["f_y"].to_numpy().min()
+    divergent, speed = float(stats["diverging"].mean()), float(ess.min()) / seconds
+    cells = (
+        f"{name} {seed}",
+        COORDINATES[around is not None],
+        sampler,
+        f"{100 * divergent:.1f}",
+        f"{float(stats['n_steps'].mean()):.0f}",
+        f"{gradient:.2f}",
+        f"{seconds:.1f}",
+        f"{float(summary['r_hat'].astype(float).max()):.3f}",
+        f"{float(ess.min()):.0f} ({ess.idxmin()})",
+        f"{float(of_f):.0f}",
+        f"{speed:.1f}",
     )
+    text = f"| {' | '.join(cells)} |"
     print(text, flush=True)
-    return text
+    return Run(text, divergent, speed)
+
+
+def summary(name: str, sampler: str, runs: dict[bool, list[Run]]) -> str:
+    """Return one row for all sets: divergences, and how many times the effective samples."""
+    divergent = (
+        f"{100 * np.mean([run.divergent for run in runs[moved]]):.1f}" for moved in (False, True)
+    )
+    ratios = [after.speed / before.speed for before, after in zip(*runs.values(), strict=True)]
+    each = ", ".join(f"{ratio:.1f}" for ratio in ratios)
+    mean = np.exp(np.mean(np.log(ratios)))
+    return f"| {name} | {sampler} | {' | '.join(divergent)} | {mean:.1f} | {each} |"
 
 
 def main() -> None:
@@ -119,27 +153,33 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--n", type=int, default=80)
     parser.add_argument("--draws", type=int, default=500)
+    parser.add_argument("--sets", type=int, default=3)
     arguments = parser.parse_args()
-    rows, searches = [], []
-    for name, model in (
-        ("labels, trigonometric", labels(arguments.n)),
-        ("targets, SILF", targets(arguments.n)),
-    ):
-        with model:
+    rows, summaries, searches = [], [], []
+    for name, build in (("labels", labels), ("targets", targets)):
+        found: dict[str, dict[bool, list[Run]]] = {
+            sampler: {False: [], True: []} for sampler in SAMPLERS
+        }
+        for seed in range(arguments.sets):
+            model = build(arguments.n, seed)
             start = time.process_time()
-            fit = bsvm.fit_evidence(progressbar=False)
+            fit = bsvm.fit_evidence(model, progressbar=False)
             searches.append(time.process_time() - start)
-        for sampler, accept in (("nutpie", 0.9), ("nutpie", 0.95), ("pymc", 0.9)):
-            rows += [
-                row(name, model, around, sampler, arguments.draws, accept)
-                for around in (None, fit.point)
-            ]
+            for around in (None, fit.point):
+                gradient = gradient_time(bsvm.latent_model(model, around=around))
+                for sampler, runs in found.items():
+                    one = run(name, seed, model, around, gradient, sampler, arguments.draws)
+                    runs[around is not None].append(one)
+                    rows.append(one.text)
+        summaries += [summary(name, sampler, runs) for sampler, runs in found.items()]
     REPORT.write_text(
         TEMPLATE.format(
             n=arguments.n,
             draws=arguments.draws,
             chains=CHAINS,
+            accept=ACCEPT,
             rows="\n".join(rows),
+            summaries="\n".join(summaries),
             search=f"{np.max(searches):.1f}",
             machine=machine("one core, one BLAS thread", "numpy", "pymc", "pytensor", "nutpie"),
         ),
@@ -152,14 +192,22 @@ TEMPLATE = """\
 
 Measured by `benchmarks/latent.py` on {machine}.
 
-{n} rows, {chains} chains of {draws} tuning steps and {draws} draws. Coordinates of the latent
-values: "prior" is the Cholesky factor of the prior, "ep" is `around`, at the mode of the Laplace
-evidence (at most {search} s of CPU with compilation, not counted). Divergences are in percent,
-leapfrogs means over the draws, gradients in milliseconds of CPU at the start. CPU: seconds of
-sampling with tuning, without compilation. ESS (bulk) is the smallest of the hyperparameters.
+{n} rows, {chains} chains of {draws} tuning steps and {draws} draws, target_accept {accept}. Labels
+with the trigonometric likelihood, targets with SILF; the number is the seed of the data.
+Coordinates of the latent values: "prior" is the Cholesky factor of the prior, "ep" is `around`, at
+the mode of the Laplace evidence (at most {search} s of CPU with compilation, not counted).
 
-| model | coordinates | sampler | target_accept | divergent | leapfrogs | gradient | CPU | R-hat \
-| ESS | ESS / s |
+| model | sampler | divergent, prior | divergent, ep | ESS / s, times | of each set |
+|---|---|--:|--:|--:|---|
+{summaries}
+
+Divergences are in percent. ESS (bulk) is the smallest of the hyperparameters, per second of CPU of
+sampling with tuning, without compilation; its ratio is a geometric mean. All runs, with the mean
+leapfrogs of a draw, the milliseconds of CPU of a gradient at the start, and the smallest ESS of a
+latent value:
+
+| data | coordinates | sampler | divergent | leapfrogs | gradient | CPU | R-hat | ESS | ESS of f \
+| ESS / s |
 |---|---|---|--:|--:|--:|--:|--:|--:|--:|--:|
 {rows}
 """

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pymc as pm
+import pytensor.tensor as pt
 from pymc import Model, modelcontext
 from pytensor.graph import Variable, ancestors
 
@@ -23,17 +24,15 @@ from pymc_bsvm._pymc import (
     model_potential,
     toposort_replace,
 )
-from pymc_bsvm._typing import Array
 from pymc_bsvm.distributions.targets import likelihood
 from pymc_bsvm.gp.data import as_inputs
 from pymc_bsvm.gp.marginal import relatively_stable
 from pymc_bsvm.inference.objective import Marginal, marginals_of
-from pymc_bsvm.inference.rotation import Around, Rotation, WhiteRV, point_around, sites_at
+from pymc_bsvm.inference.rotation import Around, Rotation, WhiteRV, point_around
+from pymc_bsvm.inference.sites import Sites, sites_around, unconstrained
 from pymc_bsvm.ops.base import WarmStarted
 
 __all__ = ["latent_model"]
-
-type Sites = tuple[Array, Array]
 
 
 def latent_model(
@@ -111,8 +110,8 @@ def latent_model(
 
     With `around`, the latent values start at the mean of the Gaussian, in front of all walls, and
     few trajectories meet one. The map from ``f_y_white_`` to ``f_y`` is affine for given
-    hyperparameters: the sites of expectation propagation stay as they are at the point, the prior
-    that they are multiplied with follows the hyperparameters; see
+    hyperparameters. The prior follows these exactly, the sites of expectation propagation of labels
+    by their derivatives at the point, those of targets not at all; see
     `pymc_bsvm.inference.rotation.Rotation`. So the rows of the data must stay, too.
 
     Examples
@@ -142,13 +141,16 @@ def latent_model(
     if around is not None:
         _check_rotated(marginals)
         point = point_around(model, around)
-        sites = [sites_at(model, marginal, point) for marginal in marginals]
+        sites = [sites_around(model, marginal, point) for marginal in marginals]
     with _default_starts(model) as initvals:
         fgraph, memo = fgraph_from_model(model)
     replacements = []
     for marginal, known in zip(marginals, sites, strict=True):
         node = memo[marginal.rv].owner
-        process = _Process.of(node, jitter, known)
+        following = None
+        if known is not None:
+            following = known(_unconstrained(model, known.names, memo))
+        process = _Process.of(node, jitter, following)
         rv = likelihood(process.loss, process.f)
         observed = model_observed_rv(rv, node.inputs[1], node.op.name, *node.op.dims)
         replacements.append((node.outputs[0], observed))
@@ -181,7 +183,7 @@ class _Process:
     f: Any
 
     @classmethod
-    def of(cls, node: Any, jitter: float, sites: Sites | None) -> _Process:
+    def of(cls, node: Any, jitter: float, sites: tuple[Any, Any] | None) -> _Process:
         """Add the latent values that a node of an observed variable integrates out."""
         rv, dims = node.inputs[0], node.op.dims
         specification, (_, _, X, *variables) = rv.owner.op.specification, rv.owner.inputs
@@ -214,6 +216,13 @@ class _Process:
         self.specification.row_loss.check_new_rows()
         loss, _ = self.specification.split(X_new, self.variables)
         return _free(likelihood(loss, f), name)
+
+
+def _unconstrained(model: Model, names: list[str], memo: Mapping[Any, Any]) -> Any:
+    """Return the vector of some free variables of the graph of a model, without constraints."""
+    free = [memo[model[name]] for name in names]
+    parts = [unconstrained(x, x.owner.op.transform, x.owner.inputs[0].owner.inputs) for x in free]
+    return pt.concatenate([pt.flatten(part) for part in parts]) if parts else pt.zeros(0)
 
 
 def _free(rv: Any, name: str, *dims: str) -> Any:

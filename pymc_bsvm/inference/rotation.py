@@ -20,14 +20,13 @@ from pymc_bsvm._pymc import (
     normalize_rng_param,
     toposort_replace,
 )
-from pymc_bsvm._typing import Array
 from pymc_bsvm.evidence.ep import EP
 from pymc_bsvm.gp.evaluator import Evaluators
 from pymc_bsvm.inference.fit import fit_evidence
-from pymc_bsvm.inference.objective import Marginal, marginals_of
+from pymc_bsvm.inference.objective import marginals_of
 from pymc_bsvm.inference.result import EvidenceFit
 
-__all__ = ["Around", "Rotation", "WhiteRV", "point_around", "sites_at"]
+__all__ = ["Around", "Rotation", "WhiteRV", "point_around"]
 
 type Around = Literal["ep"] | EvidenceFit | Mapping[str, Any]
 """Where the sites are found: at the mode by expectation propagation, at a fit, or at a point."""
@@ -45,13 +44,6 @@ def point_around(model: Model, around: Around) -> Mapping[str, Any]:
             "Pass a result of fit_evidence, or leave it out."
         )
     return fit_evidence(_by_propagation(model), progressbar=False).point
-
-
-def sites_at(model: Model, marginal: Marginal, point: Mapping[str, Any]) -> tuple[Array, Array]:
-    """Return precisions tau and shifts b of the sites ``exp(b f - tau f² / 2)`` at a point."""
-    evidence = marginal.evaluator(model).at(point, EP()).evidence
-    precision, shift = np.split(evidence.start, 2)
-    return precision, shift
 
 
 def _by_propagation(model: Model) -> Model:
@@ -99,10 +91,10 @@ class Rotation:
     """Dual a of the mean, of shape (n,)."""
 
     @classmethod
-    def of(cls, mean: Any, K: Any, factor: Any, precision: Array, shift: Array) -> Rotation:
-        """Return the rotation of a prior for constant sites."""
-        root, c = np.sqrt(precision), shift - precision * mean
-        R = cholesky(pt.eye(root.size) + root[:, None] * K * root)
+    def of(cls, mean: Any, K: Any, factor: Any, root: Any, shift: Any) -> Rotation:
+        """Return the rotation of a prior for sites, by the roots of their precisions."""
+        c = shift - root**2 * mean
+        R = cholesky(pt.eye(K.shape[0]) + root[:, None] * K * root)
         half = solve_triangular(R, root * (K @ c), lower=True)
         dual = c - root * solve_triangular(R.T, half, lower=False)
         return cls(factor, pt.as_tensor(root), R, dual)
