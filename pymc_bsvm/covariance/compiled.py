@@ -55,32 +55,56 @@ class Conditioning(NamedTuple):
 
 
 @numba.njit(cache=True, fastmath=False, nogil=True)
+def _where(x):
+    """Return the indices of what is not zero."""
+    rows, count = np.empty(x.shape[0], dtype=np.int64), 0
+    for i in range(x.shape[0]):
+        if x[i] != 0.0:
+            rows[count] = i
+            count += 1
+    return rows[:count].copy()
+
+
+@numba.njit(cache=True, fastmath=False, nogil=True)
+def _of_sites(T):
+    """Return the rows with a site, and the roots of all precisions."""
+    root = np.empty(T.shape[0])
+    for i in range(T.shape[0]):
+        root[i] = np.sqrt(max(T[i], 0.0))
+    return _where(root), root
+
+
+@numba.njit(cache=True, fastmath=False, nogil=True)
 def _times_dense(K, x):
     high, low = np.zeros(x.shape[0]), np.zeros(x.shape[0])
-    _add_dense(K, np.flatnonzero(x), x, high, low)
-    return high + low
+    _add_dense(K, _where(x), x, high, low)
+    for i in range(x.shape[0]):
+        high[i] += low[i]
+    return high
 
 
 @numba.njit(cache=True, fastmath=False, nogil=True)
 def _condition_dense(K, T):
-    n, index, root = T.shape[0], np.flatnonzero(T > 0.0), np.sqrt(np.maximum(T, 0.0))
+    n, (index, root) = T.shape[0], _of_sites(T)
     L, definite = factorize(K, index, root)
     inverse, log_det = L.copy(), 0.0 if definite else np.nan
     triangular_inverse_in_place(inverse)
-    left, told = np.ones(n), np.zeros(n)
-    left[index] = 0.0
+    left, told, variance = np.ones(n), np.zeros(n), np.empty(n)
     for r in range(index.shape[0]):
+        left[index[r]] = 0.0
         log_det += 2.0 * np.log(L[r, r])
         for p in range(r + 1):
             left[index[p]] += inverse[r, p] * inverse[r, p]
-    told[index] = 1.0 - left[index]
-    variance = np.empty(n)
+    for i in index:
+        told[i] = 1.0 - left[i]
+    scaled = np.empty(index.shape[0])
     for i in range(n):
         if told[i] > TOLD:
             variance[i] = told[i] / T[i]
             continue
-        total, scaled = K[i, i], root[index] * K[i][index]
+        total = K[i, i]
         for r in range(index.shape[0]):
+            scaled[r] = root[index[r]] * K[i, index[r]]
             half = dot(inverse[r, : r + 1], scaled[: r + 1])
             total -= half * half
         variance[i] = max(total, 0.0)
@@ -90,10 +114,12 @@ def _condition_dense(K, T):
 @numba.njit(cache=True, fastmath=False, nogil=True)
 def _shrink_dense(K, known, T, x):
     index, root, L = known.factor
-    inner = (root[index] * _times_dense(K, x)[index]).reshape((1, -1))
+    inner, product, out = np.empty((1, index.shape[0])), _times_dense(K, x), x.copy()
+    for r in range(index.shape[0]):
+        inner[0, r] = root[index[r]] * product[index[r]]
     cholesky_solve_in_place(L, inner)
-    out = x.copy()
-    out[index] -= root[index] * inner[0]
+    for r in range(index.shape[0]):
+        out[index[r]] -= root[index[r]] * inner[0, r]
     return out
 
 
@@ -114,18 +140,26 @@ def reduced(known):
 @numba.njit(cache=True, fastmath=False, nogil=True)
 def _times_low_rank(K, x):
     high, low = np.zeros(x.shape[0]), np.zeros(x.shape[0])
-    _add_low_rank(K, np.flatnonzero(x), x, high, low)
-    return high + low
+    _add_low_rank(K, _where(x), x, high, low)
+    for i in range(x.shape[0]):
+        high[i] += low[i]
+    return high
 
 
 @numba.njit(cache=True, fastmath=False, nogil=True)
 def _condition_low_rank(K, T):
-    n, index, spread = T.shape[0], np.flatnonzero(T > 0.0), 1.0 + T * K.d
-    factor, definite = factorize_columns(K, index, np.sqrt(T))
-    left = np.ones(n)
-    left[index] = inverse_diagonal(factor)
-    variance = leverages(factor, np.arange(n), 1.0 / spread) + K.d / spread
-    log_det = np.log(spread).sum() if definite else np.nan
+    n, (index, root) = T.shape[0], _of_sites(T)
+    factor, definite = factorize_columns(K, index, root)
+    left, of_index = np.ones(n), inverse_diagonal(factor)
+    for r in range(index.shape[0]):
+        left[index[r]] = of_index[r]
+    rows, scale, log_det = np.empty(n, dtype=np.int64), np.empty(n), 0.0 if definite else np.nan
+    for i in range(n):
+        rows[i], scale[i] = i, 1.0 / (1.0 + T[i] * K.d[i])
+        log_det -= np.log(scale[i])
+    variance = leverages(factor, rows, scale)
+    for i in range(n):
+        variance[i] += K.d[i] * scale[i]
     for k in range(factor.cholesky.shape[0]):
         log_det += 2.0 * np.log(factor.cholesky[k, k])
     return Known(factor, variance, left, log_det)
@@ -133,12 +167,14 @@ def _condition_low_rank(K, T):
 
 @numba.njit(cache=True, fastmath=False, nogil=True)
 def _shrink_low_rank(K, known, T, x):
-    n, spread = x.shape[0], 1.0 + T * K.d
-    inner = combine(K.A, np.arange(n), x / spread).reshape((1, -1))
-    cholesky_solve_in_place(known.factor.cholesky, inner)
-    out = np.empty(n)
+    n = x.shape[0]
+    rows, scaled, out = np.empty(n, dtype=np.int64), np.empty(n), np.empty(n)
     for i in range(n):
-        out[i] = (x[i] - T[i] * dot(K.A[i], inner[0])) / spread[i]
+        rows[i], scaled[i] = i, x[i] / (1.0 + T[i] * K.d[i])
+    inner = combine(K.A, rows, scaled).reshape((1, -1))
+    cholesky_solve_in_place(known.factor.cholesky, inner)
+    for i in range(n):
+        out[i] = (x[i] - T[i] * dot(K.A[i], inner[0])) / (1.0 + T[i] * K.d[i])
     return out
 
 

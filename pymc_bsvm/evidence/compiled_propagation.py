@@ -23,13 +23,17 @@ from pymc_bsvm.covariance.lapack import pivoted_cholesky
 from pymc_bsvm.covariance.woodbury import Parts
 from pymc_bsvm.evidence.compiled_tilted import averages
 from pymc_bsvm.evidence.iteration import CONVERGED, LOW, MANY, make_propagate
+from pymc_bsvm.evidence.mixing import mix
 from pymc_bsvm.evidence.sites import Sites
-from pymc_bsvm.evidence.sweep import LEAST_VARIANCE, MOST_REFINEMENTS, ROUNDING, in_units
+from pymc_bsvm.evidence.sweep import LEAST_VARIANCE, MOST_REFINEMENTS, ROUNDING
 from pymc_bsvm.losses import Loss
 from pymc_bsvm.losses.numba_language import function
 from pymc_bsvm.losses.tilted import NODES
 
-__all__ = ["Look", "Numbers", "covariance_slopes", "log_evidence", "propagation"]
+__all__ = ["Look", "Numbers", "covariance_slopes", "log_evidence", "propagation", "restart"]
+
+# what does not depend on the loss is compiled once
+shared = numba.njit(cache=True, fastmath=False, nogil=True, error_model="numpy")
 
 
 class Numbers(NamedTuple):
@@ -90,9 +94,7 @@ def propagation(loss_type: type[Loss]) -> Callable[..., Any]:
     def propagate(model, start, tol, max_iter):
         n = model.y.size
         if start.size == 2 * n:
-            precision = np.maximum(start[:n], 0.0)
-            sites = Sites(precision, start[n:] - precision * model.m)
-            look, status = in_two_ranks(model, sites, tol, max_iter)
+            look, status = in_two_ranks(model, starting(start, model.m), tol, max_iter)
             if status == CONVERGED:
                 return look, status
         return in_two_ranks(model, Sites(np.zeros(n), np.zeros(n)), tol, max_iter)
@@ -103,14 +105,12 @@ def propagation(loss_type: type[Loss]) -> Callable[..., Any]:
 @functools.cache
 def _iteration(loss_type: type[Loss], conditioning: Conditioning) -> Callable[..., Any]:
     """Return the iteration for one kind of covariance."""
-    look = _look(loss_type, conditioning)
-    units = function(in_units)
 
     @function
-    def measured(look, steps):
-        return units(look.variance, look.g, steps)
+    def follow(look, points, steps, damping):
+        return following(look.variance, look.g, points, steps, damping)
 
-    return make_propagate(look, measured, function)
+    return make_propagate(_look(loss_type, conditioning), follow, function)
 
 
 def _look(loss_type: type[Loss], conditioning: Conditioning) -> Callable[..., Any]:
@@ -135,53 +135,126 @@ def _look(loss_type: type[Loss], conditioning: Conditioning) -> Callable[..., An
     @function
     def look(model, sites):
         known = condition(model.K, sites.precision)
-        q, left = known.variance, known.left
         a, g = solve(model.K, known, sites.precision, sites.shift)
-        width = np.maximum(q / left, LEAST_VARIANCE * max(q.max(), 1e-200))
-        centre = model.m + g - width * a
-        proper = math.isfinite(known.log_det) and left.min() > 0.0
-        if not (proper and np.isfinite(centre).all() and np.isfinite(width).all()):
-            return Look(math.inf, sites, sites, q, g, a, centre, width, left, left, known.log_det)
+        centre, width, proper = cavities(model.m, known, a, g)
+        left, q, log_det = known.left, known.variance, known.log_det
+        if not proper:
+            return Look(math.inf, sites, sites, q, g, a, centre, width, left, left, log_det)
         log_z, alpha, nu, spread = tilted(model, centre, width)
-        precision = nu * (width / spread)
-        matched = Sites(precision, precision * (centre + width * alpha - model.m) + alpha)
-        of_precision = np.abs(precision - sites.precision) * q
-        error = max(of_precision.max(), (np.abs(alpha - a) * np.sqrt(q)).max())
-        finite = np.isfinite(of_precision).all() and np.isfinite(alpha).all()
-        error = error if finite and math.isfinite(error) else math.inf
-        return Look(error, sites, matched, q, g, a, centre, width, log_z, left, known.log_det)
+        n, error = q.size, 0.0
+        precision, shift = np.empty(n), np.empty(n)
+        for i in range(n):
+            precision[i] = nu[i] * (width[i] / spread[i])
+            shift[i] = precision[i] * (centre[i] + width[i] * alpha[i] - model.m[i]) + alpha[i]
+            apart = max(
+                abs(precision[i] - sites.precision[i]) * q[i],
+                abs(alpha[i] - a[i]) * math.sqrt(q[i]),
+            )
+            proper = proper and math.isfinite(precision[i]) and math.isfinite(alpha[i])
+            error = max(error, apart)
+        error = error if proper else math.inf
+        matched = Sites(precision, shift)
+        return Look(error, sites, matched, q, g, a, centre, width, log_z, left, log_det)
 
     return look
 
 
+@shared
+def starting(start, m):
+    """Return the sites that a start stands for."""
+    n = m.size
+    precision, shift = np.empty(n), np.empty(n)
+    for i in range(n):
+        precision[i] = max(start[i], 0.0)
+        shift[i] = start[n + i] - precision[i] * m[i]
+    return Sites(precision, shift)
+
+
+@shared
+def restart(sites, m):
+    """Return the start that stands for sites."""
+    n = m.size
+    start = np.empty(2 * n)
+    for i in range(n):
+        start[i] = sites.precision[i]
+        start[n + i] = sites.shift[i] + sites.precision[i] * m[i]
+    return start
+
+
+@shared
+def cavities(m, known, a, g):
+    """Return the means and the variances of the cavities, and whether they are proper."""
+    n, q, left = a.size, known.variance, known.left
+    centre, width, largest = np.empty(n), np.empty(n), 1e-200
+    for i in range(n):
+        largest = max(largest, q[i])
+    proper = math.isfinite(known.log_det)
+    for i in range(n):
+        width[i] = max(q[i] / left[i], LEAST_VARIANCE * largest)
+        centre[i] = m[i] + g[i] - width[i] * a[i]
+        proper = proper and left[i] > 0.0 and math.isfinite(q[i])
+        proper = proper and math.isfinite(centre[i]) and math.isfinite(width[i])
+    return centre, width, proper
+
+
+@functools.cache
 def _solve(conditioning: Conditioning) -> Callable[..., Any]:
     """Return ``(K, known, T, shift) -> (a, K a)``; see `pymc_bsvm.evidence.sweep`."""
     shrink, times, diagonal = conditioning.shrink, conditioning.times, conditioning.diagonal
 
     @function
     def solve(K, known, T, shift):
-        a = shrink(K, known, T, shift)
-        sd, g = np.sqrt(known.variance), times(K, a)
+        n, q = T.size, known.variance
+        a, of_diagonal, rest = shrink(K, known, T, shift), diagonal(K), np.empty(n)
+        g = times(K, a)
         for _ in range(MOST_REFINEMENTS):
-            correction = shrink(K, known, T, (shift - a) - T * g)
-            a = a + correction
+            for i in range(n):
+                rest[i] = (shift[i] - a[i]) - T[i] * g[i]
+            correction, largest = shrink(K, known, T, rest), 0.0
+            for i in range(n):
+                a[i] += correction[i]
+                largest = max(largest, abs(correction[i]) * math.sqrt(q[i]))
             g = times(K, a)
-            if not np.abs(correction * sd).max() > ROUNDING:
+            if not largest > ROUNDING:
                 break
-        return a, np.where(T * diagonal(K) > 1.0, (shift - a) / T, g)
+        for i in range(n):
+            if T[i] * of_diagonal[i] > 1.0:
+                g[i] = (shift[i] - a[i]) / T[i]
+        return a, g
 
     return solve
 
 
-@numba.njit(fastmath=False, nogil=True, error_model="numpy")
+@shared
+def following(q, g, points, steps, damping):
+    """Return the mixed sites, on the rows where their precision is negative the plain step."""
+    (count, d), n = steps.shape, q.size
+    measured, precision, shift = np.empty((count, d)), np.empty(n), np.empty(n)
+    for k in range(count):
+        for i in range(n):
+            measured[k, i] = q[i] * steps[k, i]
+            measured[k, n + i] = math.sqrt(q[i]) * (steps[k, n + i] - g[i] * steps[k, i])
+    new = mix(points, steps, measured, damping)
+    for i in range(n):
+        precision[i], shift[i] = new[i], new[n + i]
+        if not new[i] >= 0.0:
+            precision[i] = points[-1, i] + damping * steps[-1, i]
+            shift[i] = points[-1, n + i] + damping * steps[-1, n + i]
+    return Sites(precision, shift)
+
+
+@shared
 def log_evidence(look):
     """Return the sum of the terms of `pymc_bsvm.evidence.sweep.Sweep.terms`."""
-    gain = 0.5 * look.width * look.a * look.a
-    fit, overlap = (look.log_z + gain).sum(), np.log(look.left).sum()
-    return fit - 0.5 * ((look.a * look.g).sum() + overlap + look.log_det)
+    total = -0.5 * look.log_det
+    for i in range(look.a.size):
+        a = look.a[i]
+        fit = look.log_z[i] + 0.5 * look.width[i] * a * a
+        total += fit - 0.5 * (a * look.g[i] + math.log(look.left[i]))
+    return total
 
 
-@numba.njit(fastmath=False, nogil=True, error_model="numpy")
+@shared
 def covariance_slopes(K, look):
     """Return the derivatives of the log evidence with respect to a dense K."""
     R = reduced(_condition(K, look.sites.precision))

@@ -12,9 +12,6 @@ from typing import Any
 
 import numpy as np
 
-from pymc_bsvm.evidence.mixing import mixed
-from pymc_bsvm.evidence.sites import Sites
-
 __all__ = ["CONVERGED", "IMPROPER", "LOW", "MANY", "MAX_ITER", "STALLED", "make_propagate"]
 
 CONVERGED, MAX_ITER, STALLED, IMPROPER = range(4)
@@ -27,7 +24,7 @@ _SHORTEST_REST = 2  # steps that are not mixed after a mixture that was taken ba
 
 
 def make_propagate(
-    look: Callable[..., Any], in_units: Callable[..., Any], function: Callable[..., Any]
+    look: Callable[..., Any], follow: Callable[..., Any], function: Callable[..., Any]
 ) -> Callable[..., Any]:
     """Return the iteration for what looks at all rows.
 
@@ -36,8 +33,9 @@ def make_propagate(
     look : callable
         ``(model, sites)``: an object with the sites, the ``matched`` ones, and the ``error``, which
         is infinite where the sites are no approximation.
-    in_units : callable
-        ``(sweep, steps)``: steps of the sites, one in each row, in units of the marginals.
+    follow : callable
+        ``(sweep, points, steps, damping)``: the sites to look at after a sweep, which is the last
+        of the points.
     function : callable
         Decorator that compiles, or does nothing.
 
@@ -46,17 +44,7 @@ def make_propagate(
     callable
         ``(model, sites, tol, max_iter) -> (sweep, n_iter, status)`` with the best sweep.
     """
-    mix = function(mixed)
-
-    def following(sweep, points, steps, damping):
-        """Return the sites to look at after a sweep, which is the last of the points."""
-        n = sweep.sites.precision.size
-        new = mix(points, steps, in_units(sweep, steps), damping)
-        plain = points[-1] + damping * steps[-1]
-        proper = new[:n] >= 0.0
-        return Sites(np.where(proper, new[:n], plain[:n]), np.where(proper, new[n:], plain[n:]))
-
-    following = function(following)
+    keep = function(_keep)
 
     def propagate(model, sites, tol, max_iter):
         sweep = look(model, sites)
@@ -68,14 +56,8 @@ def make_propagate(
         while best.error > tol and n_iter < max_iter and damping > _LEAST_DAMPING:
             if sweep.error > _FAR or plain > 0:
                 kept = 0
-            if kept == _WINDOW + 1:
-                kept = _WINDOW
-                points[:kept], steps[:kept] = points[1:].copy(), steps[1:].copy()
-            points[kept] = np.concatenate((sweep.sites.precision, sweep.sites.shift))
-            new = np.concatenate((sweep.matched.precision, sweep.matched.shift))
-            steps[kept] = new - points[kept]
-            kept += 1
-            after = look(model, following(sweep, points[:kept], steps[:kept], damping))
+            kept = keep(points, steps, kept, sweep.sites, sweep.matched)
+            after = look(model, follow(sweep, points[:kept], steps[:kept], damping))
             n_iter, plain = n_iter + 1, max(plain - 1, 0)
             if after.error <= _WORSE * sweep.error:
                 damping, sweep = min(1.0, _GROWTH * damping), after
@@ -96,3 +78,16 @@ def make_propagate(
         return best, n_iter, STALLED if math.isfinite(after.error) else IMPROPER
 
     return function(propagate)
+
+
+def _keep(points, steps, kept, sites, matched):
+    """Put a sweep behind the kept ones, in place of the first where they are many."""
+    if kept == _WINDOW + 1:
+        kept = _WINDOW
+        for k in range(kept):
+            points[k], steps[k] = points[k + 1], steps[k + 1]
+    n = sites.precision.size
+    points[kept, :n], points[kept, n:] = sites.precision, sites.shift
+    steps[kept, :n], steps[kept, n:] = matched.precision, matched.shift
+    steps[kept] -= points[kept]
+    return kept + 1

@@ -12,10 +12,12 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
+from pymc_bsvm._typing import Array
 from pymc_bsvm.covariance import LowRank
 from pymc_bsvm.covariance.pivoted import pivoted
 from pymc_bsvm.evidence.approximation import Problem
 from pymc_bsvm.evidence.iteration import LOW, MANY, make_propagate
+from pymc_bsvm.evidence.mixing import mixed
 from pymc_bsvm.evidence.sites import Sites, starting_sites
 from pymc_bsvm.evidence.sweep import Sweep
 from pymc_bsvm.losses import numpy_language
@@ -128,4 +130,13 @@ def _look(problem: Problem, sites: Sites) -> Sweep | _Improper:
         return _Improper()
 
 
-_propagate = make_propagate(_look, Sweep.in_units, numpy_language.function)
+def _follow(sweep: Sweep, points: Array, steps: Array, damping: float) -> Sites:
+    """Return the mixed sites, on the rows where their precision is negative the plain step."""
+    n = sweep.sites.precision.size
+    new = mixed(points, steps, sweep.in_units(steps), damping)
+    plain = points[-1] + damping * steps[-1]
+    proper = new[:n] >= 0.0
+    return Sites(np.where(proper, new[:n], plain[:n]), np.where(proper, new[n:], plain[n:]))
+
+
+_propagate = make_propagate(_look, _follow, numpy_language.function)

@@ -141,7 +141,7 @@ class Sweep:
 
 
 def in_units(q: Array, g: Array, steps: Array) -> Array:
-    """Return steps of sites in units of marginals ``N(g, q)``; this compiles."""
+    """Return steps of sites in units of marginals ``N(g, q)``."""
     n = q.size
     of_precision, of_shift = steps[:, :n], steps[:, n:]
     return np.hstack((q * of_precision, np.sqrt(q) * (of_shift - g * of_precision)))

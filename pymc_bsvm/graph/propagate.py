@@ -19,6 +19,7 @@ from pymc_bsvm.evidence.compiled_propagation import (
     covariance_slopes,
     log_evidence,
     propagation,
+    restart,
 )
 from pymc_bsvm.evidence.compiled_tilted import averages
 from pymc_bsvm.evidence.ep import EP
@@ -210,18 +211,16 @@ def _compile_propagate(op: Propagate, node: Apply, **_: Any) -> tuple[Any, int]:
             look, status = propagate(model, start, tol, max_iter)
             if status == CONVERGED:
                 points, density = densities(model, look)
-                sites = look.sites
-                shift = sites.shift + sites.precision * m
                 return (
                     np.asarray(log_evidence(look)),
                     covariance_slopes(model.K, look),
                     look.a,
-                    sites.precision,
+                    look.sites.precision,
                     look.centre,
                     look.width,
                     points,
                     density,
-                    np.concatenate((sites.precision, shift)),
+                    restart(look.sites, model.m),
                 )
         nothing = np.zeros((n, 0))
         of_K = np.full(K.shape, np.nan)

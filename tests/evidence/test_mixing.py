@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from pymc_bsvm.evidence.mixing import mixed
-from pymc_bsvm.losses.numba_language import function
+from pymc_bsvm.evidence.mixing import mix, mixed
 
 
 def iterate(g, x, count, window, damping=1.0, mix=mixed):
@@ -17,7 +16,7 @@ def iterate(g, x, count, window, damping=1.0, mix=mixed):
     return points
 
 
-@pytest.mark.parametrize("mix", [mixed, function(mixed)], ids=["interpreted", "compiled"])
+@pytest.mark.parametrize("mix", [mixed, mix], ids=["interpreted", "compiled"])
 def test_a_linear_map_is_solved_in_one_step_more_than_dimensions(mix):
     rng = np.random.default_rng(0)
     A, b = 2.0 * rng.normal(size=(4, 4)), rng.normal(size=4)
@@ -43,19 +42,21 @@ def test_it_is_faster_than_the_map():
     assert quick_error < 1e-9 < 1e-3 < plain_error
 
 
-def test_the_mixture_is_that_of_least_squares(rng):
+@pytest.mark.parametrize("mix", [mixed, mix], ids=["interpreted", "compiled"])
+def test_the_mixture_is_that_of_least_squares(mix, rng):
     points, steps, measured = rng.normal(size=(3, 5, 12))
     shares = np.linalg.lstsq(np.diff(measured, axis=0).T, measured[-1])[0]
     moves = np.diff(points, axis=0) + 0.7 * np.diff(steps, axis=0)
     expected = points[-1] + 0.7 * steps[-1] - shares @ moves
-    np.testing.assert_allclose(mixed(points, steps, measured, 0.7), expected, rtol=1e-10)
+    np.testing.assert_allclose(mix(points, steps, measured, 0.7), expected, rtol=1e-10)
 
 
-def test_a_step_that_is_repeated_counts_once(rng):
+@pytest.mark.parametrize("mix", [mixed, mix], ids=["interpreted", "compiled"])
+def test_a_step_that_is_repeated_counts_once(mix, rng):
     points, steps = rng.normal(size=(2, 3, 6))
     twice = np.array([0, 0, 1, 1, 2])
-    got = mixed(points[twice], steps[twice], steps[twice], 1.0)
-    np.testing.assert_allclose(got, mixed(points, steps, steps, 1.0), rtol=1e-12)
+    got = mix(points[twice], steps[twice], steps[twice], 1.0)
+    np.testing.assert_allclose(got, mix(points, steps, steps, 1.0), rtol=1e-12)
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e8])
