@@ -11,6 +11,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from pymc_bsvm import losses
 from pymc_bsvm.estimators import BayesianSVC, BayesianSVR, kernels, ladder
 from pymc_bsvm.estimators.induced import InducedEvidence
+from pymc_bsvm.streamed.passes import Passes
 from tests.estimators import cases
 
 BOTH = pytest.mark.parametrize("kind", [BayesianSVR, BayesianSVC])
@@ -234,6 +235,21 @@ def test_an_interruption_before_all_rows_is_raised(many, monkeypatch):
     monkeypatch.setattr(InducedEvidence, "__call__", interrupted)
     with pytest.raises(KeyboardInterrupt):
         fast(BayesianSVR).fit(X, y)
+
+
+def test_all_rows_are_passed_over_few_times(many, monkeypatch):
+    X, _, y = many
+    taken = []
+    run = Passes.run
+
+    def counted(self, *arguments, **settings):
+        taken.append(self.rows.n)
+        return run(self, *arguments, **settings)
+
+    monkeypatch.setattr(Passes, "run", counted)
+    BayesianSVR(inducing=60, ard=True, random_state=0).fit(X, y)
+    assert len(taken) < 1000
+    assert taken.count(len(X)) < 100
 
 
 # ---- how many points ----------------------------------------------------------------------------
