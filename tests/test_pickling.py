@@ -199,6 +199,11 @@ def plain_examples() -> tuple[object, ...]:
     )
 
 
+def the_fit() -> inference.EvidenceFit:
+    (fit,) = (x for x in process_examples() if isinstance(x, inference.EvidenceFit))
+    return fit
+
+
 def fill_caches(value: object) -> None:
     """Ask for all that is computed when it is first asked for."""
     for cls in type(value).__mro__:
@@ -309,7 +314,7 @@ def test_another_process(from_another_process):
 
 
 def test_a_fit_from_another_process_is_of_use(from_another_process):
-    (fit,) = (x for x in examples() if isinstance(x, inference.EvidenceFit))
+    fit = the_fit()
     (copy,) = (x for x in from_another_process if isinstance(x, inference.EvidenceFit))
     assert_same(copy.draws(3, random_seed=1), fit.draws(3, random_seed=1))
     assert_same(copy.restarts, fit.restarts)
@@ -317,7 +322,7 @@ def test_a_fit_from_another_process_is_of_use(from_another_process):
 
 
 def test_a_process_is_copied_with_its_model():
-    bsvr, fit = process_examples()[0], process_examples()[3]
+    bsvr, fit = process_examples()[0], the_fit()
     new = np.array([[0.5]])
     original = bsvr.predict(new, fit.point, diag=True, model=fit.model)
     model, copy = cloudpickle.loads(cloudpickle.dumps((fit.model, bsvr)))
@@ -328,7 +333,7 @@ def test_a_process_is_copied_with_its_model():
 
 
 def test_a_copied_process_compiles_for_another_model_with_the_same_id():
-    bsvr, fit = process_examples()[0], process_examples()[3]
+    bsvr, fit = process_examples()[0], the_fit()
     bsvr.predict([[0.5]], fit.point, model=fit.model)
     copy, model = cloudpickle.loads(cloudpickle.dumps((bsvr, fit.model)))
     kept = copy._specification.evaluators._kept

@@ -11,6 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from pymc_bsvm._typing import Array
@@ -26,12 +27,23 @@ from pymc_bsvm.streamed.scaled import OneAgainstRest
 __all__ = ["RecursiveClassifier", "RecursiveRegressor"]
 
 
+def _has_points(estimator: BayesianMachine) -> bool:
+    """Raise ``AttributeError`` unless there are inducing points."""
+    if estimator.inducing is None:
+        raise AttributeError(
+            "Batches need inducing points, but inducing is None. "
+            "Set inducing to a number, such as 500."
+        )
+    return True
+
+
 class RecursiveRegressor(BayesianMachine):
     """A regressor that learns from batches."""
 
     _trained: Trained
     _target: Scale
 
+    @available_if(_has_points)
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from a batch of rows, after those before.
 
@@ -69,6 +81,7 @@ class RecursiveClassifier(BayesianMachine):
     _trained: list[Trained]
     classes_: NDArray[Any]
 
+    @available_if(_has_points)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from a batch of rows, after those before.
 

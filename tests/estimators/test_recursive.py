@@ -73,9 +73,12 @@ def test_errors_say_what_to_do():
     classifier = BayesianSVC(inducing=9).partial_fit(X[:99], y[:99])
     with pytest.raises(ValueError, match=r"'new' is not among the classes.*\. Let"):
         classifier.partial_fit(X[:2], ["up", "new"])
-    regressor = BayesianSVR().partial_fit(X[:40], Y[:40])
+    regressor = BayesianSVR(inducing="auto").partial_fit(X[:40], Y[:40])
     with pytest.raises(ValueError, match=r"fitted without\. Set inducing"):
         regressor.partial_fit(X[:2], Y[:2])
+    with pytest.raises(AttributeError, match="has no attribute 'partial_fit'") as caught:
+        BayesianSVR().partial_fit(X[:40], Y[:40])
+    assert "inducing is None. Set" in str(caught.value.__cause__)
     regressor = BayesianSVR(inducing=9).partial_fit(X[:99], Y[:99])
     with pytest.raises(ValueError, match=r"not be negative, but it holds -1\. Pass"):
         regressor.partial_fit(X[:2], Y[:2], [1.0, -1.0])
