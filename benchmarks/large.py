@@ -245,19 +245,22 @@ def growth(found: Found) -> str:
     """Say how the time of a pass grows."""
     known = {what.rows: result for what, result in found.items() if what.section == GROWTH}
     lines = [
-        [f"{n:,}", str(int(r["passes"])), *(f"{r[key]:.2f}" for key in ("median", "most"))]
+        [f"{n:,}", str(int(r["passes"])), f"{r['median']:.2f}"]
         for n, r in sorted(known.items())
         if "median" in r
     ]
-    text = table("rows | passes | median CPU, s | longest", lines, left=0)
+    text = table("rows | passes | median CPU, s", lines, left=0)
     if len(lines) == 2:
         (n, a), (k, b) = sorted(known.items())
-        exponents = [f"{np.log(b[key] / a[key]) / np.log(k / n):.2f}" for key in ("median", "most")]
-        text += (
-            f"\nExponent of the growth: {exponents[0]} of the median pass, {exponents[1]} of the "
-        )
-        text += "longest.\n"
+        exponent = np.log(b["median"] / a["median"]) / np.log(k / n)
+        text += f"\nExponent of the growth: {exponent:.2f}.\n"
     return text
+
+
+def section(title: str, text: str, head: str, lines: Iterator[list[str]]) -> str:
+    """Return a section of the page; nothing, if there are no measures."""
+    measures = list(lines)
+    return f"{title}\n\n{text}{table(head, measures)}\n" if measures else ""
 
 
 def report(found: Found, options: argparse.Namespace) -> str:
@@ -268,12 +271,13 @@ def report(found: Found, options: argparse.Namespace) -> str:
     first, second = truth(found, REGRESSION_SECTION), truth(found, CLASS_SECTION)
     columns = {"rmse": 4, "score": 3, "inside y": 3, "inside f": 3, "passes": 0}
     of_classes = {"rmse": 4, "log loss": 5, "error": 3, "passes": 0}
-    many = "\n".join(
-        f"### {name.title()}\n\n{table(head, rows(found, f'{INPUTS}: {name}', shown))}"
-        for name, head, shown in (
-            ("abalone", REGRESSION, columns),
-            ("twonorm", CLASSES, of_classes),
-            ("ringnorm", CLASSES, of_classes),
+    file = section("## Rows in a memory-mapped file", "", REGRESSION, rows(found, FILES, columns))
+    many = "".join(
+        section(f"## Many inputs: {name}", text, head, rows(found, f"{INPUTS}: {name}", shown))
+        for name, text, head, shown in (
+            ("abalone", "The targets stand for the function.\n\n", REGRESSION, columns),
+            ("twonorm", "", CLASSES, of_classes),
+            ("ringnorm", "", CLASSES, of_classes),
         )
     )
     return f"""# Many rows
@@ -309,15 +313,7 @@ errs on {second["error"]:.2f} % of the new rows.
 CPU seconds of a pass over all rows with 300 points. Passes differ in what they compute.
 
 {growth(found)}
-## Rows in a memory-mapped file
-
-{table(REGRESSION, rows(found, FILES, columns))}
-## Many inputs: how the number of points must grow
-
-The targets of abalone stand for its function. Twonorm and ringnorm are simulated.
-
-{many}
-## All rows as inducing points
+{file}{many}## All rows as inducing points
 
 {ROWS} rows, no jitter and a covariance of moderate condition: distance from the evidence of the
 whole kernel in nats, and largest distance of a slope as a share of the largest slope.
