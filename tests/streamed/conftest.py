@@ -19,3 +19,11 @@ def cluster(_cluster):
     with distributed.Client(_cluster) as client:
         client.wait_for_workers(1, timeout=30)
         yield client
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Mark what needs a cluster: its processes wait too long where other tests take the cores."""
+    for item in items:
+        if "cluster" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.slow)
