@@ -134,7 +134,7 @@ def test_a_worker_that_is_killed(committee, train, monkeypatch):
     """Its tasks run again on what is left of a real cluster, and the result is complete."""
     import distributed
 
-    settings = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    settings = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
     killed = []
 
     with (

@@ -319,7 +319,7 @@ def test_an_interruption_before_anything_is_raised():
 
 def test_an_interrupted_fit_says_so(monkeypatch):
     data = cases.line()
-    monkeypatch.setattr("pymc_bsvm.estimators.base.MachineEvidence", _Short)
+    monkeypatch.setattr("pymc_bsvm.estimators.training.MachineEvidence", _Short)
     with pytest.warns(UserWarning, match="interrupted"):
         model = BayesianSVR().fit(data.X, data.y)
     assert not model.converged_

@@ -70,7 +70,7 @@ def test_few_functions_are_compiled(monkeypatch):
     with model:
         fit = bsvm.fit_evidence(random_seed=1, progressbar=False)
         gp.predict(X[:4], fit.point, diag=True)
-    assert len(compiled) <= 5
+    assert len(compiled) <= 6  # one of them without machine code, for the fit
 
 
 def test_the_same_point_is_the_same_object():

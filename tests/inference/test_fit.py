@@ -290,7 +290,7 @@ def test_dask(fit, process, quick_processes):
     """Two worker processes of a real cluster; both have done a share."""
     import distributed
 
-    settings = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    settings = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
 
     def work(dask_worker):
         return os.getpid(), dask_worker.state.executed_count

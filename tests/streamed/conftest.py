@@ -6,7 +6,7 @@ import pytest
 @pytest.fixture(scope="session")
 def _cluster():
     distributed = pytest.importorskip("distributed")
-    settings = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    settings = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": ":0"}
     with distributed.LocalCluster(processes=True, **settings) as found:
         yield found
 

@@ -130,6 +130,8 @@ def test_control_c(backend):
         from pymc_bsvm.streamed.rows import ArrayRows
         from tests.streamed import tasks
 
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job ignores it
+
         def press(step):
             if step.done == 500:
                 threading.Timer(0.0, os.kill, (os.getpid(), signal.SIGINT)).start()
