@@ -190,5 +190,4 @@ assert scores["rmse"].max() < 1.05 * scores["rmse"].min()
 assert (scores["coverage_90"] > 0.82).all()
 assert abs(fit_verdict.error) < 5
 assert fit_verdict.latent.largest < 1.0
-assert exact.reliable
 print("all checks passed")
