@@ -1,5 +1,8 @@
 """What the tests of several layers share."""
 
+import gc
+from collections.abc import Iterator
+
 import pytest
 
 from tests.refusal import Refuses, refused
@@ -9,3 +12,10 @@ from tests.refusal import Refuses, refused
 def refuses() -> Refuses:
     """Expect an error of exactly two sentences that contains the given words."""
     return refused
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _set_aside() -> Iterator[None]:
+    """Spare the garbage collector what earlier files left; compiled functions are millions of objects."""
+    yield
+    gc.freeze()
