@@ -23,24 +23,24 @@ REPORT = Path(__file__).with_suffix(".md")
 CHAINS, ACCEPT = 2, 0.9
 
 
-def labels(n: int, seed: int) -> pm.Model:
+def labels(n: int, seed: int, approximation: str = "laplace") -> pm.Model:
     """Return a model of labels with the trigonometric likelihood."""
     X, y = bsvm.datasets.two_gaussians(n, random_state=seed)
     with pm.Model() as model:
         ls, eta = pm.InverseGamma("ls", 3, 2), pm.HalfNormal("eta", 3)
         gp = bsvm.gp.BTSVC(cov_func=eta**2 * pm.gp.cov.ExpQuad(1, ls=ls))
-        gp.marginal_likelihood("y", X=X, y=y)
+        gp.marginal_likelihood("y", X=X, y=y, approximation=approximation)
     return model
 
 
-def targets(n: int, seed: int) -> pm.Model:
+def targets(n: int, seed: int, approximation: str = "laplace") -> pm.Model:
     """Return a model of real targets with SILF."""
     X, y = bsvm.datasets.sinc(n, C=20, epsilon=0.2, random_state=seed)
     with pm.Model() as model:
         ls, eta = pm.InverseGamma("ls", 3, 5), pm.HalfNormal("eta", 1)
         C, epsilon = pm.LogNormal("C", 2, 1), pm.HalfNormal("epsilon", 0.3)
         gp = bsvm.gp.BSVR(cov_func=eta**2 * pm.gp.cov.ExpQuad(1, ls=ls))
-        gp.marginal_likelihood("y", X=X, y=y, C=C, epsilon=epsilon)
+        gp.marginal_likelihood("y", X=X, y=y, C=C, epsilon=epsilon, approximation=approximation)
     return model
 
 
