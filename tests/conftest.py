@@ -16,6 +16,6 @@ def refuses() -> Refuses:
 
 @pytest.fixture(autouse=True, scope="module")
 def _set_aside() -> Iterator[None]:
-    """Spare the garbage collector what earlier files left; compiled functions are millions of objects."""
+    """Spare the garbage collector the millions of objects of what earlier files compiled."""
     yield
     gc.freeze()

@@ -97,6 +97,7 @@ def test_outliers_move_silf_less_than_a_tenth_as_far(rng):
     assert np.all(np.array(shifts["silf"]) < 0.1 * np.array(shifts["normal"])), shifts
 
 
+@pytest.mark.slow
 def test_latent_process_with_100_points(rng):
     """The function that drew the data lies where its posterior says, point by point."""
     x = np.sort(rng.uniform(-3, 3, 100))

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pymc as pm
+import pytensor
 import pytest
 
 import pymc_bsvm as bsvm
@@ -9,6 +10,13 @@ from pymc_bsvm import losses
 from tests.gp.exact_inference import Exact
 
 QUIET = {"progressbar": False}
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _interpreted():
+    """Spare the minutes of a compiler that is not what is compared here."""
+    with pytensor.config.change_flags(mode="FAST_COMPILE"):
+        yield
 
 
 @pytest.fixture(scope="module")

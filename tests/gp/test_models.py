@@ -303,6 +303,7 @@ def test_find_map(data):
             assert float(logp({**at, name: at[name] + step})) < best
 
 
+@pytest.mark.slow
 def test_default_sampler_and_conditional(data):
     """`pm.sample()` as it comes, then draws of the latent values at new rows."""
     with pm.Model() as model:

@@ -143,7 +143,7 @@ def test_parameters_outside_their_domain(data):
         gp.evidence({"shift": edge - 0.01})
 
 
-@pytest.mark.parametrize("mode", ["NUMBA", "JAX"])
+@pytest.mark.parametrize("mode", [pytest.param("NUMBA", marks=pytest.mark.slow), "JAX"])
 def test_backends(data, mode):
     with pm.Model() as model:
         c = pm.Flat("c")

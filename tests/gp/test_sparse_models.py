@@ -196,6 +196,7 @@ def test_functions_of_all_rows_are_refused(data, refuses):
 # ---- samplers -----------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_default_backend_compiles_everything(data):
     """No object mode in the log probability and its gradient, and the same numbers."""
     model, _ = regression(data)
