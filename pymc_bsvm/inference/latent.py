@@ -27,6 +27,7 @@ from pymc_bsvm._pymc import (
 from pymc_bsvm.distributions.targets import likelihood
 from pymc_bsvm.gp.data import as_inputs
 from pymc_bsvm.gp.marginal import relatively_stable
+from pymc_bsvm.inference.bend import Bend
 from pymc_bsvm.inference.objective import Marginal, marginals_of
 from pymc_bsvm.inference.rotation import Around, Rotation, WhiteRV, point_around
 from pymc_bsvm.inference.sites import Sites, sites_around, unconstrained
@@ -108,11 +109,13 @@ def latent_model(
     ``pm.sample(nuts_sampler="pymc", init="adapt_diag")``, which does not jitter, and expect
     divergences where trajectories meet the wall; `Trigonometric` says more.
 
-    With `around`, the latent values start at the mean of the Gaussian, in front of all walls, and
+    With `around`, the latent values start near the mean of the Gaussian, in front of all walls, and
     few trajectories meet one. The map from ``f_y_white_`` to ``f_y`` is affine for given
-    hyperparameters. The prior follows these exactly, the sites of expectation propagation of labels
-    by their derivatives at the point, those of targets not at all; see
-    `pymc_bsvm.inference.rotation.Rotation`. So the rows of the data must stay, too.
+    hyperparameters, but for the rows near a wall, whose margins it keeps in front; see
+    `pymc_bsvm.inference.rotation.Rotation` and `pymc_bsvm.inference.bend.Bend`. The prior follows
+    the hyperparameters exactly, the sites of expectation propagation of labels by their derivatives
+    at the point, those of targets not at all. So the rows of the data must stay, too. The prior has
+    no wall: draw from it without `around`.
 
     Examples
     --------
@@ -147,10 +150,8 @@ def latent_model(
     replacements = []
     for marginal, known in zip(marginals, sites, strict=True):
         node = memo[marginal.rv].owner
-        following = None
-        if known is not None:
-            following = known(_unconstrained(model, known.names, memo))
-        process = _Process.of(node, jitter, following)
+        at = None if known is None else _unconstrained(model, known.names, memo)
+        process = _Process.of(node, jitter, known, at)
         rv = likelihood(process.loss, process.f)
         observed = model_observed_rv(rv, node.inputs[1], node.op.name, *node.op.dims)
         replacements.append((node.outputs[0], observed))
@@ -183,8 +184,11 @@ class _Process:
     f: Any
 
     @classmethod
-    def of(cls, node: Any, jitter: float, sites: tuple[Any, Any] | None) -> _Process:
-        """Add the latent values that a node of an observed variable integrates out."""
+    def of(cls, node: Any, jitter: float, sites: Sites | None, at: Any) -> _Process:
+        """Add the latent values that a node of an observed variable integrates out.
+
+        They are rotated by sites at a vector of hyperparameters.
+        """
         rv, dims = node.inputs[0], node.op.dims
         specification, (_, _, X, *variables) = rv.owner.op.specification, rv.owner.inputs
         loss, parameters = specification.split(X, variables)
@@ -196,8 +200,16 @@ class _Process:
             rotated = _free(pm.Normal.dist(0.0, 1.0, shape=(columns,)), f"{name}_rotated_", *own)
         else:
             K = relatively_stable(specification.moments(X, parameters)[1], jitter)
-            rotation = Rotation.of(mean, K, factor, *sites)
-            rotated = rotation(_free(WhiteRV.rv_op(*rotation.inputs), f"{name}_white_", *dims))
+            rotation = Rotation.of(mean, K, factor, *sites(at))
+            inputs, bend = rotation.inputs, None
+            if sites.rows.size:
+                wall = pt.broadcast_to(loss.wall, mean.shape)[sites.rows]
+                slopes = sites.labels[:, None] * rotation.of_rows(sites.rows)
+                there = mean + factor @ rotation(pt.zeros(mean.shape))
+                bend = Bend(sites.labels * there[sites.rows] - wall, slopes)
+                inputs = *inputs, bend.level, bend.slopes
+            white = _free(WhiteRV.rv_op(*inputs), f"{name}_white_", *dims)
+            rotated = rotation(white if bend is None else bend(white))
         f = model_deterministic(mean + factor @ rotated, name, *dims)
         return cls(specification, variables, loss, X, parameters, jitter, factor, rotated, f)
 

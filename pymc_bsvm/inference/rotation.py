@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -22,6 +22,7 @@ from pymc_bsvm._pymc import (
 )
 from pymc_bsvm.evidence.ep import EP
 from pymc_bsvm.gp.evaluator import Evaluators
+from pymc_bsvm.inference.bend import Bend
 from pymc_bsvm.inference.fit import fit_evidence
 from pymc_bsvm.inference.objective import marginals_of
 from pymc_bsvm.inference.result import EvidenceFit
@@ -114,6 +115,14 @@ class Rotation:
         half = solve_triangular(R + pt.eye(R.shape[0]), x, lower=True)
         return solve_triangular(R.T, half, lower=False)
 
+    def of_rows(self, rows: Any) -> Any:
+        """Return the derivatives of some latent values for z, of shape (k, n)."""
+        L, R = self.factor[rows], self.conditioned
+        M = self.root[:, None] * self.factor
+        half = solve_triangular(R, M @ L.T, lower=True)
+        pulled = solve_triangular((R + pt.eye(R.shape[0])).T, half, lower=False)
+        return L - pulled.T @ M
+
     def back(self, w: Any) -> Any:
         """Return z."""
         M = self.root[:, None] * self.factor
@@ -128,26 +137,48 @@ class Rotation:
 
 
 class WhiteRV(SymbolicRandomVariable):
-    """The prior of the coordinates z of a rotation, whose posterior is near a standard normal."""
+    """The prior of coordinates u whose posterior is near a standard normal.
+
+    The inputs are those of a rotation and, for a likelihood with a wall, those of a bend, which maps
+    u to the coordinates z of the rotation.
+    """
 
     name = "white"
-    extended_signature = "[rng],(n,n),(n),(n,n),(n)->[rng],(n)"
     _print_name = ("White", "\\operatorname{White}")
 
     @classmethod
     def rv_op(cls, *inputs: Any, rng: Any = None) -> Any:
-        """Build the random variable from the inputs of a rotation."""
+        """Build the random variable from the inputs of a rotation, and those of a bend."""
         tensors = [pt.as_tensor(x) for x in inputs]
-        rng, rotation = normalize_rng_param(rng), Rotation(*tensors)
+        rng, (rotation, bend) = normalize_rng_param(rng), _maps(tensors)
         n = rotation.root.shape[0]
         next_rng, w = pt.random.normal(size=(n,), rng=rng, return_next_rng=True)
-        return cls(inputs=[rng, *tensors], outputs=[next_rng, rotation.back(w)])(rng, *tensors)
+        z = rotation.back(w)
+        u = z if bend is None else bend.back(z)
+        op = cls(
+            inputs=[rng, *tensors],
+            outputs=[next_rng, u],
+            extended_signature=_ROTATED if bend is None else _BENT,
+        )
+        return op(rng, *tensors)
+
+
+_ROTATED = "[rng],(n,n),(n),(n,n),(n)->[rng],(n)"
+_BENT = "[rng],(n,n),(n),(n,n),(n),(k),(k,n)->[rng],(n)"
+
+
+def _maps(inputs: Sequence[Any]) -> tuple[Rotation, Bend | None]:
+    rotation, rest = Rotation(*inputs[:4]), inputs[4:]
+    return rotation, Bend(*rest) if rest else None
 
 
 @_logprob.register(WhiteRV)
 def _log_density(op: WhiteRV, values: Any, rng: Any, *inputs: Any, **_: Any) -> Any:
     (value,) = values
-    return Rotation(*inputs).log_density(value)
+    rotation, bend = _maps(inputs)
+    if bend is None:
+        return rotation.log_density(value)
+    return rotation.log_density(bend(value)) + bend.log_det(value)
 
 
 @_support_point.register(WhiteRV)

@@ -14,6 +14,7 @@ from pytensor.graph import ancestors
 
 from pymc_bsvm._typing import Array
 from pymc_bsvm.evidence.ep import EP, EPEvidence
+from pymc_bsvm.inference.bend import rows_before
 from pymc_bsvm.inference.objective import Marginal
 
 __all__ = ["Sites", "sites_around", "unconstrained"]
@@ -41,6 +42,10 @@ class Sites:
     """``log r`` and ``b / r`` at the centre, one after the other, of shape (2 n,)."""
     slopes: Array
     """Their derivatives, of shape (2 n, k)."""
+    rows: Array
+    """Rows near a wall of the likelihood, of shape (m,)."""
+    labels: Array
+    """Their labels, -1 or 1."""
 
     def __call__(self, x: Any) -> tuple[Any, Any]:
         """Return the roots of the precisions, and the shifts, of the sites of f."""
@@ -86,7 +91,13 @@ def sites_around(model: Model, marginal: Marginal, point: Mapping[str, Any]) -> 
         for k, step in enumerate(_STEP * np.eye(centre.size)):
             up, down = (_scaled(evidence(x), origin) for x in (centre + step, centre - step))
             slopes[:, k] = (up - down) / (2.0 * _STEP)
-    return Sites(names, centre, origin, _scaled(middle, origin), slopes)
+    rows, labels = np.zeros(0, dtype=int), np.zeros(0)
+    if not targets:
+        problem = middle.problem
+        distance = problem.y * middle.mean - problem.loss.wall
+        rows = rows_before(distance, middle.posterior.covariance)
+        labels = problem.y[rows]
+    return Sites(names, centre, origin, _scaled(middle, origin), slopes, rows, labels)
 
 
 def unconstrained(variable: Any, transform: Any, inputs: list[Any]) -> Any:

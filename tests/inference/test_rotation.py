@@ -1,6 +1,7 @@
 """The latent values in other coordinates: the same density, and a posterior near a normal one."""
 
 import re
+from collections.abc import Callable
 
 import numpy as np
 import pymc as pm
@@ -10,6 +11,7 @@ import pytest
 import pymc_bsvm as bsvm
 from pymc_bsvm import losses
 from pymc_bsvm.inference import fit_evidence, latent_model
+from pymc_bsvm.inference.bend import rows_before
 from tests.gp import cases
 from tests.gp.cases import UNFUSED, ard
 
@@ -43,16 +45,22 @@ def prior(data: cases.Data, point: dict) -> tuple[np.ndarray, np.ndarray]:
     return data.X @ [0.3, -0.2], np.linalg.cholesky(K)
 
 
-def affine_map(model: pm.Model, point: dict, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the latent values at zero, and the matrix of the map to them."""
+def latents(model: pm.Model, point: dict) -> Callable[[np.ndarray], np.ndarray]:
+    """Return the latent values as a function of the free ones."""
     function = model.compile_fn(
         model.replace_rvs_by_values([model["f_y"]]),
         inputs=model.value_vars,
         mode=UNFUSED,
         on_unused_input="ignore",
     )
-    rows = [function(at(point, "f_y_white_", z))[0] for z in np.vstack([np.zeros(n), np.eye(n)])]
-    return rows[0], (np.array(rows[1:]) - rows[0]).T
+    return lambda z: function(at(point, "f_y_white_", z))[0]
+
+
+def linear(function: Callable[[np.ndarray], np.ndarray], z: np.ndarray) -> tuple:
+    """Return the value of a function, and its derivatives by differences."""
+    step = 1e-5
+    columns = [(function(z + e) - function(z - e)) / (2.0 * step) for e in step * np.eye(z.size)]
+    return function(z), np.array(columns).T
 
 
 def slopes_of(model: pm.Model, point: dict) -> dict:
@@ -69,14 +77,14 @@ def test_density_is_the_same_but_for_the_jacobian(small, loss, point):
     white, plain = latent_model(model, around=POINT), latent_model(model)
     of_white, of_plain = (m.compile_logp(mode=UNFUSED) for m in (white, plain))
     m, L = prior(small, point)
-    f0, A = affine_map(white, point, 7)
-    _, log_det = np.linalg.slogdet(np.linalg.solve(L, A))
+    f_of = latents(white, point)
     rng = np.random.default_rng(1)
     finite = 0
     for _ in range(5):
         z = 0.5 * rng.normal(size=7)
-        w = np.linalg.solve(L, f0 + A @ z - m)
-        expected = of_plain(at(point, "f_y_rotated_", w)) + log_det
+        f, A = linear(f_of, z)
+        _, log_det = np.linalg.slogdet(np.linalg.solve(L, A))
+        expected = of_plain(at(point, "f_y_rotated_", np.linalg.solve(L, f - m))) + log_det
         finite += np.isfinite(expected)
         value = of_white(at(point, "f_y_white_", z))
         np.testing.assert_allclose(value, expected, rtol=1e-7)
@@ -90,13 +98,16 @@ def test_gradient(small, loss):
     white, plain = latent_model(model, around=POINT), latent_model(model)
     logp = white.compile_logp(mode=UNFUSED)
     m, L = prior(small, OTHER)
-    f0, A = affine_map(white, OTHER, 7)
     z = 0.3 * np.random.default_rng(2).normal(size=7)
-    w = np.linalg.solve(L, f0 + A @ z - m)
     of_white = slopes_of(white, at(OTHER, "f_y_white_", z))
-    of_plain = slopes_of(plain, at(OTHER, "f_y_rotated_", w))
-    chain = np.linalg.solve(L, A).T @ of_plain["f_y_rotated_"]
-    np.testing.assert_allclose(of_white["f_y_white_"], chain, rtol=1e-6, atol=1e-7)
+    if loss.wall == -np.inf:  # else the map has a determinant that varies
+        f, A = linear(latents(white, OTHER), z)
+        of_plain = slopes_of(plain, at(OTHER, "f_y_rotated_", np.linalg.solve(L, f - m)))
+        chain = np.linalg.solve(L, A).T @ of_plain["f_y_rotated_"]
+        np.testing.assert_allclose(of_white["f_y_white_"], chain, rtol=1e-6, atol=1e-7)
+    for k in range(7):
+        ends = [logp(at(OTHER, "f_y_white_", z + sign * 1e-5 * np.eye(7)[k])) for sign in (1, -1)]
+        assert of_white["f_y_white_"][k] == pytest.approx((ends[0] - ends[1]) / 2e-5, rel=1e-5)
     for name in ("ls_log__", "eta_log__"):
         point = at(OTHER, "f_y_white_", z)
         for k in range(np.size(point[name])):
@@ -107,28 +118,48 @@ def test_gradient(small, loss):
             )
 
 
+def gaussian(data: cases.Data, loss: losses.Loss, point: dict) -> tuple[np.ndarray, np.ndarray]:
+    """Return the moments of propagation with a hundredth of each marginal precision added."""
+    m, L = prior(data, point)
+    evidence = bsvm.ep_evidence(L @ L.T, cases.signed(data, loss), loss, m=m)
+    ridge = 0.01 / evidence.variance
+    precision = np.linalg.inv(L @ L.T) + np.diag(evidence.posterior.precision)
+    expected = np.linalg.inv(precision + np.diag(ridge))
+    return expected @ ((precision + np.diag(ridge)) @ (evidence.mean - m)) + m, expected
+
+
 @pytest.mark.parametrize(
-    ("loss", "change"),
-    [(loss, 0.0) for loss in LOSSES]
-    + [(loss, 0.1) for loss in LOSSES if loss.task == "classification"],
+    ("loss", "change"), [(LOSSES[0], 0.0), (losses.Logistic(), 0.0), (losses.Logistic(), 0.1)]
 )
 def test_map_is_the_gaussian_of_propagation(small, loss, change):
-    """Its sites have a hundredth of the marginal precision in addition.
-
-    Those of labels are right to first order nearby.
-    """
+    """The sites of labels are right to first order nearby."""
     point = {name: value * np.exp(change) for name, value in POINT.items()}
-    f0, A = affine_map(latent_model(model_of(small, loss), around=POINT), point, 7)
-    m, L = prior(small, point)
-    evidence = bsvm.ep_evidence(L @ L.T, cases.signed(small, loss), loss, m=m)
-    ridge = 0.01 / evidence.variance
-    tau = evidence.posterior.precision
-    precision = np.linalg.inv(L @ L.T) + np.diag(tau)
-    expected = np.linalg.inv(precision + np.diag(ridge))
-    mean = expected @ (precision @ (evidence.mean - m) + ridge * (evidence.mean - m)) + m
+    f0, A = linear(latents(latent_model(model_of(small, loss), around=POINT), point), np.zeros(7))
+    mean, covariance = gaussian(small, loss, point)
     tolerance = 1e-4 if change == 0.0 else 0.02
     np.testing.assert_allclose(f0, mean, rtol=tolerance, atol=tolerance)
-    np.testing.assert_allclose(A @ A.T, expected, rtol=tolerance, atol=tolerance)
+    np.testing.assert_allclose(A @ A.T, covariance, rtol=tolerance, atol=tolerance)
+
+
+def test_walls_are_bent_away(small):
+    """Where the rows near a wall are moved to, the others follow by their covariance."""
+    loss = LOSSES[1]
+    mean, covariance = gaussian(small, loss, POINT)
+    labels = cases.signed(small, loss)
+    distance = labels * mean + loss.delta
+    S = rows_before(distance, covariance)
+    assert 2 <= S.size
+    sd = np.sqrt(covariance[S, S])
+    moved = sd * np.log1p(np.exp(distance[S] / sd)) - distance[S]
+    assert moved.max() > 0.05
+    along = np.linalg.solve(covariance[np.ix_(S, S)], labels[S] * moved)
+    f_of = latents(latent_model(model_of(small, loss), around=POINT), POINT)
+    expected = mean + covariance[:, S] @ along
+    np.testing.assert_allclose(f_of(np.zeros(7)), expected, rtol=1e-4, atol=1e-4)
+    far = 4.0 * np.random.default_rng(0).normal(size=(200, 7))
+    margins = np.array([labels * f_of(z) for z in far])
+    assert (margins[:, S] > -loss.delta).all()
+    assert margins[:, S].min() < -loss.delta + 1e-3
 
 
 def test_start_is_in_front_of_the_wall():
@@ -153,17 +184,23 @@ def test_draws_have_the_moments_of_the_prior(small):
     np.testing.assert_allclose(np.cov(f.T), K, atol=0.1 * K.max())
 
 
+def test_draws_of_the_prior_behind_a_wall_are_refused(small):
+    model = latent_model(model_of(small, LOSSES[1]), around=POINT)
+    with pytest.raises(ValueError, match=r"behind a wall of the likelihood, .* without around"):
+        pm.draw(model["f_y"], 50, random_seed=1, mode=UNFUSED)
+
+
 def test_the_mode_is_found_by_propagation(small, quick):
     """The same model, whatever its own approximation is, and the same as with the fit."""
     loss = LOSSES[1]
     fit = fit_evidence(model_of(small, loss, approximation="ep"), progressbar=False)
-    maps = [
-        affine_map(latent_model(model_of(small, loss, approximation=own), around=around), OTHER, 7)
+    z = np.random.default_rng(1).normal(size=7)
+    first, *others = (
+        latents(latent_model(model_of(small, loss, approximation=own), around=around), OTHER)(z)
         for own, around in (("laplace", "ep"), ("ep", "ep"), ("laplace", fit))
-    ]
-    for other in maps[1:]:
-        np.testing.assert_allclose(maps[0][0], other[0], rtol=1e-6, atol=1e-8)
-        np.testing.assert_allclose(maps[0][1], other[1], rtol=1e-6, atol=1e-8)
+    )
+    for other in others:
+        np.testing.assert_allclose(other, first, rtol=1e-6, atol=1e-8)
 
 
 def test_unknown_places_are_refused(small):
