@@ -24,6 +24,7 @@ _SETTLED = 3  # ... once a step takes no more Newton steps than this
 _ROUGH = 1e-3  # relative gap at which a step of the continuation is left
 _NARROWEST = 1e-12  # of the largest prior variance: the least h ...
 _LAST = 1e-14  # ... and the least if that does not help
+_WARM = 0.1  # of the first h, for a warm start of a loss with a kink
 _WARM_STEPS = 20  # given to a direct solve from a warm start ...
 _DIRECT_STEPS = 100  # ... and from the end of the continuation
 _ENVELOPE_STEPS = 100  # given to one proximal step, ...
@@ -132,7 +133,7 @@ def make_proximal(weighted, covariance, certify, newton, envelope_newton, envelo
         softness = 1.0 / stiffness(p)
         h, warm, steps = first_width(y, w, p, m), a.any(), 0
         if softness <= 1e-3 * floor:  # a bend too narrow for Newton's method, or a kink
-            h = min(h, 1e3 * floor) if warm else h
+            h = _WARM * h if warm else h
             return descend(K, y, w, p, m, a, b, offset, tol, inner, most, callback, h, largest)
         if warm or h <= 10.0 * softness:
             budget = min(most, _WARM_STEPS) if h > 10.0 * softness else most
