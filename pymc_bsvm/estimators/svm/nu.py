@@ -13,7 +13,6 @@ both have the same sets of support vectors, that mean is the solution.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -30,8 +29,7 @@ share = Interval(0.0, 1.0, includes_high=True)
 _INNER = 1e-2  # of the tolerance: that of the problems with a given level
 _ROUNDING = 1e-12  # relative; what may lack of the mass
 _MOST = 100  # levels
-_NARROWER = 3  # tubes, before there is none
-_WIDER = 60  # margins
+_NARROW = 1e-2  # of the range of the targets: a tube after which there is none
 _VANISHING = 1e-10  # of the form a'Ka of the means of the classes
 
 
@@ -67,25 +65,30 @@ class NuForm(ABC):
         """
         self.steps = 0
         low, high = self._bracket(tol, max_iter)
-        for count in range(_MOST):
+        stale, fell = 1.0, None  # the Illinois method: an end that stays counts for less
+        for _ in range(_MOST):
             found = low if low.mass <= self.mass else self._between(low, high)
             machine = self._certify(found)
             if machine.certified(tol) or low.mass <= self.mass:
                 break
             self.check(machine)
-            level = found.level if count % 3 < 2 else 0.5 * (low.level + high.level)
+            above, below = low.mass - self.mass, self.mass - high.mass
+            above, below = (above, stale * below) if fell else (stale * above, below)
+            level = (below * low.level + above * high.level) / (below + above)
             trial = self._trial(level, found.a, tol, max_iter)
-            low, high = (trial, high) if trial.mass >= self.mass else (low, trial)
+            falls = trial.mass >= self.mass
+            stale, fell = (0.5 * stale if falls == fell else 1.0), falls
+            low, high = (trial, high) if falls else (low, trial)
         return machine, found.level
 
     def _bracket(self, tol: float, max_iter: int) -> tuple[Trial, Trial]:
         """Return trials of which the first has the mass or is at the last level."""
-        high = trial = self.empty()
-        for level in self.levels():
-            trial = self._trial(level, trial.a, tol, max_iter)
-            if trial.mass >= (1.0 - _ROUNDING) * self.mass:
+        high = self.empty()
+        trial = self._trial(self.first(), high.a, tol, max_iter)
+        for _ in range(_MOST):
+            if trial.mass >= (1.0 - _ROUNDING) * self.mass or trial.level == 0.0:
                 break
-            high = trial
+            high, trial = trial, self._trial(self.further(trial), trial.a, tol, max_iter)
         return trial, high
 
     def _trial(self, level: float, start: Array, tol: float, max_iter: int) -> Trial:
@@ -128,8 +131,12 @@ class NuForm(ABC):
         """Return the solution at a level where the dual is zero."""
 
     @abstractmethod
-    def levels(self) -> Iterator[float]:
-        """Yield falling levels, until the mass is large enough."""
+    def first(self) -> float:
+        """Return a guess of the level."""
+
+    @abstractmethod
+    def further(self, trial: Trial) -> float:
+        """Return a lower level than that of a trial with too little mass; zero is the last."""
 
     @abstractmethod
     def at(self, level: float) -> tuple[Loss, float]:
@@ -149,13 +156,13 @@ class Tube(NuForm):
         n = self.y.size
         return Trial(0.5 * np.ptp(self.y), np.zeros(n), np.full(n, middle), float(middle))
 
-    def levels(self) -> Iterator[float]:
-        """Yield widths, from half of what holds all but a share nu of the targets."""
-        level = 0.5 * np.quantile(np.abs(self.y - np.median(self.y)), 1.0 - self.nu)
-        for _ in range(_NARROWER):
-            yield float(level)
-            level = 0.2 * level
-        yield 0.0
+    def first(self) -> float:
+        """Return half of what holds all but a share nu of the targets about their median."""
+        return float(0.5 * np.quantile(np.abs(self.y - np.median(self.y)), 1.0 - self.nu))
+
+    def further(self, trial: Trial) -> float:
+        """Return half of the width, or zero below a share of the range of the targets."""
+        return 0.5 * trial.level if trial.level > _NARROW * np.ptp(self.y) else 0.0
 
     def at(self, level: float) -> tuple[Loss, float]:
         """Return the loss; it has no tube at level zero."""
@@ -182,12 +189,13 @@ class Margin(NuForm):
         zero = np.zeros(self.y.size)
         return Trial(0.0, zero, zero, 0.0)
 
-    def levels(self) -> Iterator[float]:
-        """Yield margins, from that of the means of the classes."""
-        margin = self._natural() / self.mass
-        for _ in range(_WIDER):
-            yield -margin
-            margin = 2.0 * margin
+    def first(self) -> float:
+        """Return the level of the means of the classes."""
+        return -self._natural() / self.mass
+
+    def further(self, trial: Trial) -> float:
+        """Return the level at which the mass would be enough if no dual met its bound."""
+        return trial.level * max(2.0, self.mass / trial.mass)
 
     def _natural(self) -> float:
         """Return ``a'Ka`` where the rows of a class share the mass by their weights."""

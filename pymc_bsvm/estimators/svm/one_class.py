@@ -17,7 +17,7 @@ from pymc_bsvm.estimators.threads import few_threads
 
 __all__ = ["SVMOneClass"]
 
-_ROUNDING = 1e-9  # relative; that of the level and of the function
+_ROUNDING = 1e-10  # relative; that of the level and of the function
 
 
 class SVMOneClass(OutlierMixin, ClassicalMachine):
@@ -47,7 +47,8 @@ class SVMOneClass(OutlierMixin, ClassicalMachine):
     dual_coef_ : ndarray of shape (n_support,)
         Their duals, between zero and their weights; they sum to nu times the sum of the weights.
     offset_ : float
-        The level, which `decision_function` has subtracted.
+        The level, which `decision_function` has subtracted; lowered by rounding, so that support
+        vectors at the level are no outliers.
     intercept_ : float
         Minus the level.
     objective_ : float
@@ -112,7 +113,8 @@ class SVMOneClass(OutlierMixin, ClassicalMachine):
         margin = Margin(rows.K, np.ones(rows.kept.size), rows.weight, self.nu)
         machine, level = margin.solve(self.tol, self.max_iter)
         self.dual_coef_ = self._keep(rows, [machine])[0]
-        self.offset_, self.intercept_ = -level, level
+        self.offset_ = -level * (1.0 - _ROUNDING)
+        self.intercept_ = -self.offset_
         self.objective_ = machine.objective
         return self
 
@@ -140,16 +142,12 @@ class SVMOneClass(OutlierMixin, ClassicalMachine):
     def predict(self, X: ArrayLike) -> NDArray[np.intp]:
         """Return 1 for rows that are like those of the fit and -1 for outliers, of shape (n,).
 
-        Rows that the duality gap cannot tell from the level are no outliers.
-
         Parameters
         ----------
         X : array_like of shape (n, d)
             New inputs.
         """
-        decision = self.decision_function(X)
-        share = np.sqrt(self.duality_gap_ / abs(self.objective_))  # |f - f_optimal| / |f| at most
-        return np.where(decision >= -(share + _ROUNDING) * self.offset_, 1, -1)
+        return np.where(self.decision_function(X) >= 0.0, 1, -1)
 
     def _check(self) -> None:
         """Check the parameters."""

@@ -86,8 +86,6 @@ class SupervisedMachine(ClassicalMachine):
             model = copy.copy(common)
             model.C = C
             model._check()
-            if starts is not None:
-                starts = [start * (C / models[-1].C) for start in starts]
             starts = [machine.a for machine in model._train(rows, starts)]
             models.append(model)
         return models

@@ -74,12 +74,13 @@ def test_a_row_of_weight_zero_is_no_row():
     np.testing.assert_array_equal(model.predict(X), alone.predict(X))
 
 
-def test_a_path_ends_where_single_fits_do():
-    values = [0.1, 1.0, 10.0]
-    path = SVMRegressor(loss="silf").path(X, Y, values, WEIGHT)
+@pytest.mark.parametrize("loss", ["silf", "epsilon_insensitive"])
+@pytest.mark.parametrize("values", [[0.1, 1.0, 10.0], [10.0, 1.0]])
+def test_a_path_ends_where_single_fits_do(loss, values):
+    path = SVMRegressor(loss=loss).path(X, Y, values, WEIGHT)
     assert [model.C for model in path] == values
     for model in path:
-        alone = SVMRegressor(loss="silf", C=model.C).fit(X, Y, WEIGHT)
+        alone = SVMRegressor(loss=loss, C=model.C).fit(X, Y, WEIGHT)
         assert model.objective_ == pytest.approx(alone.objective_, rel=1e-7)
         np.testing.assert_allclose(model.predict(X), alone.predict(X), atol=1e-3)
 
