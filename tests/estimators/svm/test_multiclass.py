@@ -55,6 +55,18 @@ def test_a_path_of_several_machines():
         np.testing.assert_allclose(path[1].objective_, alone.objective_, rtol=1e-7)
 
 
+@pytest.mark.parametrize(("scheme", "nu"), [("ovr", 0.3), ("dag", 0.5)])
+def test_several_classes_with_nu(scheme, nu):
+    model = SVMClassifier(gamma=0.3, nu=nu, multiclass=scheme).fit(X, LABELS)
+    own = LABELS != "oak" if scheme == "dag" else np.full(LABELS.size, True)
+    labels = LABELS[own] == ("elm" if scheme == "dag" else "ash")
+    alone = SVMClassifier(gamma=0.3, nu=nu).fit(X[own], labels)
+    assert model.converged_
+    assert model.score(X, LABELS) > 0.8
+    assert model.dual_coef_.shape[0] == 3
+    np.testing.assert_allclose(model._decisions(X)[:, 0], alone.decision_function(X), atol=1e-6)
+
+
 def test_ten_digits():
     """The ten-class task of appendix H with its C, the papers' kappa_0, on smaller digits."""
     digits, labels = load_digits(return_X_y=True)

@@ -50,8 +50,13 @@ def test_classification(nu):
     theirs = NuSVC(gamma=0.3, nu=nu, tol=1e-8).fit(X, LABELS, WEIGHT)
     assert ours.converged_
     np.testing.assert_allclose(ours.decision_function(X), theirs.decision_function(X), atol=1e-3)
-    a = problems.dual_of(ours, Y.size, 0)
-    C = np.abs(a / WEIGHT).max()  # bound support vectors
+    form = []
+    for model in (theirs, ours):
+        a = problems.dual_of(model, Y.size, 0)
+        C = np.abs(a / WEIGHT).max()  # that of bound support vectors, one divided by the margin
+        form.append(0.5 * a @ K @ a / C**2)
+    assert form[1] <= form[0] * (1.0 + 1e-8)  # what the dual minimises
+    assert form[1] == pytest.approx(form[0], rel=1e-6)
     assert np.abs(a).sum() == pytest.approx(nu * C * WEIGHT.sum(), rel=1e-9)
     given = SVC(gamma=0.3, C=C, tol=1e-7).fit(X, LABELS, WEIGHT)
     np.testing.assert_allclose(ours.decision_function(X), given.decision_function(X), atol=1e-3)

@@ -25,6 +25,8 @@ def test_against_libsvm(nu):
     assert WEIGHT[ours.decision_function(X) < -1e-6].sum() <= mass
     if nu < 1.0:  # libsvm finds no level for nu = 1
         theirs = OneClassSVM(gamma=0.3, nu=nu, tol=1e-8).fit(X, sample_weight=WEIGHT)
+        b = problems.dual_of(theirs, WEIGHT.size, 0)
+        assert 0.5 * a @ K @ a <= 0.5 * b @ K @ b * (1.0 + 1e-8)  # what the dual minimises
         np.testing.assert_allclose(
             ours.decision_function(NEW), theirs.decision_function(NEW), atol=1e-4
         )
