@@ -96,7 +96,7 @@ class SVMClassifier(ClassifierMixin, SupervisedMachine):
 
     References
     ----------
-    [Chu03]_, appendices B.1 and H; [PRML]_, section 7.1.
+    [Chu03]_, appendices B.1 and H; [PRML]_, section 7.1; [SSWB00]_ for nu.
 
     Examples
     --------

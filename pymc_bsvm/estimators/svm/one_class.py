@@ -68,7 +68,7 @@ class SVMOneClass(OutlierMixin, ClassicalMachine):
 
     References
     ----------
-    [SPST01]_; [PRML]_, section 7.1.1.
+    [SPST01]_; [PRML]_, section 7.1.3.
 
     Examples
     --------

@@ -93,7 +93,7 @@ class SVMRegressor(RegressorMixin, SupervisedMachine):
 
     References
     ----------
-    [Chu03]_, appendix B.2; [PRML]_, section 7.1.4.
+    [Chu03]_, appendix B.2; [PRML]_, section 7.1.4; [SSWB00]_ for nu.
 
     Examples
     --------
