@@ -16,6 +16,16 @@ from pymc_bsvm.estimators import kernels
 from pymc_bsvm.estimators.classifier import BayesianSVC
 from pymc_bsvm.estimators.committee import BayesianSVRCommittee
 from pymc_bsvm.estimators.regressor import BayesianSVR
+from pymc_bsvm.estimators.svm import SVMClassifier, SVMOneClass, SVMRegressor
 from pymc_bsvm.estimators.threads import blas_threads
 
-__all__ = ["BayesianSVC", "BayesianSVR", "BayesianSVRCommittee", "blas_threads", "kernels"]
+__all__ = [
+    "BayesianSVC",
+    "BayesianSVR",
+    "BayesianSVRCommittee",
+    "SVMClassifier",
+    "SVMOneClass",
+    "SVMRegressor",
+    "blas_threads",
+    "kernels",
+]

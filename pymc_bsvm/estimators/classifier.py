@@ -10,12 +10,12 @@ from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 from sklearn.base import ClassifierMixin
-from sklearn.utils.class_weight import compute_class_weight
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 
 from pymc_bsvm._typing import Array
 from pymc_bsvm.estimators.base import one_or_all
+from pymc_bsvm.estimators.class_weight import class_factors
 from pymc_bsvm.estimators.data import Held
 from pymc_bsvm.estimators.kernels.precomputed import UnknownVariance
 from pymc_bsvm.estimators.likelihood import classification_likelihood
@@ -352,22 +352,7 @@ class BayesianSVC(ClassifierMixin, RecursiveClassifier):
 
     def _factors(self, classes: Classes) -> ByClass | None:
         """Return how often rows of each class count; None if all do once."""
-        if self.class_weight is None:
-            return None
-        labels, total = classes.labels, classes.weight
-        if isinstance(self.class_weight, Mapping):
-            for label, value in self.class_weight.items():
-                if value < 0.0:
-                    raise ValueError(
-                        f"class_weight must not be negative, but for {label!r} it is {value!r}. "
-                        "Pass how often rows of the class count."
-                    )
-        if isinstance(self.class_weight, str) and self.class_weight == "balanced":
-            counted = total > 0.0
-            mean = total.sum() / np.count_nonzero(counted)
-            return ByClass(labels, np.where(counted, mean / np.where(counted, total, 1.0), 0.0))
-        factors = compute_class_weight(self.class_weight, classes=labels, y=labels)
-        return ByClass(labels, np.asarray(factors, dtype=float))
+        return class_factors(self.class_weight, classes)
 
 
 def _log_probability(trained: Trained, rows: Array, sign: int) -> Array:

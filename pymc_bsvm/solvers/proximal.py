@@ -24,8 +24,11 @@ _SETTLED = 3  # ... once a step takes no more Newton steps than this
 _ROUGH = 1e-3  # relative gap at which a step of the continuation is left
 _NARROWEST = 1e-12  # of the largest prior variance: the least h ...
 _LAST = 1e-14  # ... and the least if that does not help
+_WARM = 0.1  # of the first h, for a warm start of a loss with a kink
 _WARM_STEPS = 20  # given to a direct solve from a warm start ...
 _DIRECT_STEPS = 100  # ... and from the end of the continuation
+_ENVELOPE_STEPS = 100  # given to one proximal step, ...
+_WIDEN = 1e3  # ... after which h grows by so much, and stays there
 _PATIENCE = 5  # steps without a smaller gap before the search is given up
 
 
@@ -96,13 +99,16 @@ def make_proximal(weighted, covariance, certify, newton, envelope_newton, envelo
         while True:
             factor = empty()  # let the last factor go before the next is made
             q, shift = envelope_parameters(h, p), h * inverse * a
+            budget = min(most - steps, _ENVELOPE_STEPS)
             outcome = envelope_newton(
-                K, y, w, q, m - shift, a, b, offset, 1e-3 * tol, not inner, most - steps, callback
+                K, y, w, q, m - shift, a, b, offset, 1e-3 * tol, not inner, budget, callback
             )
             steps, factor, status = steps + outcome.steps, outcome.factor, outcome.status
             if status > STALLED:
                 return Outcome(outcome.certificate, factor, steps, status)
             used, b = outcome.steps, outcome.certificate.b
+            if status == MAX_ITER:  # too narrow for the rounding errors of f
+                h = floor = _WIDEN * h
             a = project(y, outcome.certificate.a, w, p)
             found = certify(K, y, w, p, m, a, latent(K, m, a, b), b, offset, tol, inner)
             idle = 0 if found.gap < 0.5 * lowest else idle + 1
@@ -127,7 +133,7 @@ def make_proximal(weighted, covariance, certify, newton, envelope_newton, envelo
         softness = 1.0 / stiffness(p)
         h, warm, steps = first_width(y, w, p, m), a.any(), 0
         if softness <= 1e-3 * floor:  # a bend too narrow for Newton's method, or a kink
-            h = min(h, 1e3 * floor) if warm else h
+            h = _WARM * h if warm else h
             return descend(K, y, w, p, m, a, b, offset, tol, inner, most, callback, h, largest)
         if warm or h <= 10.0 * softness:
             budget = min(most, _WARM_STEPS) if h > 10.0 * softness else most

@@ -143,6 +143,24 @@ def test_repeated_rows_with_an_offset_and_a_tube():
     assert s.status is Status.CONVERGED, (s.status, s.gap, s.n_iter)
 
 
+def test_costs_of_rows_of_very_different_size():
+    """A narrow envelope of the costly rows is beyond the rounding errors of their latent values."""
+    K, y = problem(losses.SoftMarginL1(1.0), 50)
+    loss = losses.SoftMarginL1(np.where(np.arange(50) % 3 == 0, 1e3, 1e-4))
+    s = solve_dual(K, y, loss, bias=True, on_failure="ignore")
+    assert s.status is Status.CONVERGED, (s.status, s.gap, s.n_iter)
+
+
+@pytest.mark.parametrize("loss", KINKED, ids=name)
+def test_a_neighbour_is_a_good_start(loss):
+    K, y = problem(loss, 100)
+    near = type(loss)(**{**{key: getattr(loss, key) for key in loss.domains}, "C": 1.1 * loss.C})
+    first, cold = (solve_dual(K, y, each, bias=True) for each in (loss, near))
+    warm = solve_dual(K, y, near, a0=first.a, bias=True)
+    assert warm.n_iter <= 0.7 * cold.n_iter
+    assert warm.primal == pytest.approx(cold.primal, rel=2e-9)
+
+
 # ---- envelopes --------------------------------------------------------------------------------
 
 
