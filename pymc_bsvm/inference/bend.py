@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytensor.tensor as pt
-from pytensor.raise_op import CheckAndRaise
 from pytensor.tensor.linalg import cholesky, solve_triangular
 
+from pymc_bsvm._pytensor import CheckAndRaise
 from pymc_bsvm._typing import Array
 
 __all__ = ["Bend", "rows_before"]

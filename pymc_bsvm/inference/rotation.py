@@ -139,8 +139,8 @@ class Rotation:
 class WhiteRV(SymbolicRandomVariable):
     """The prior of coordinates u whose posterior is near a standard normal.
 
-    The inputs are those of a rotation and, for a likelihood with a wall, those of a bend, which maps
-    u to the coordinates z of the rotation.
+    The inputs are those of a rotation and, for a likelihood with a wall, those of a bend, which
+    maps u to the coordinates z of the rotation.
     """
 
     name = "white"
