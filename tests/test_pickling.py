@@ -196,6 +196,8 @@ def plain_examples() -> tuple[object, ...]:
         estimators.BayesianSVR(tol=1.0).fit(X, y),
         estimators.BayesianSVC(tol=1.0).fit(X, y > 0.3),
         estimators.BayesianSVRCommittee(expert_size=10, tol=1.0, random_state=0).fit(X, y),
+        estimators.RelevanceVectorRegressor().fit(X, y),
+        estimators.RelevanceVectorClassifier().fit(X, y > 0.3),
     )
 
 

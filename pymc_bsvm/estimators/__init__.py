@@ -16,6 +16,16 @@ from pymc_bsvm.estimators import kernels
 from pymc_bsvm.estimators.classifier import BayesianSVC
 from pymc_bsvm.estimators.committee import BayesianSVRCommittee
 from pymc_bsvm.estimators.regressor import BayesianSVR
+from pymc_bsvm.estimators.relevance.classifier import RelevanceVectorClassifier
+from pymc_bsvm.estimators.relevance.regressor import RelevanceVectorRegressor
 from pymc_bsvm.estimators.threads import blas_threads
 
-__all__ = ["BayesianSVC", "BayesianSVR", "BayesianSVRCommittee", "blas_threads", "kernels"]
+__all__ = [
+    "BayesianSVC",
+    "BayesianSVR",
+    "BayesianSVRCommittee",
+    "RelevanceVectorClassifier",
+    "RelevanceVectorRegressor",
+    "blas_threads",
+    "kernels",
+]

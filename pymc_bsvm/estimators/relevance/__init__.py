@@ -1,0 +1,1 @@
+"""Relevance vector machines: few basis functions, chosen one by one by the marginal likelihood."""
