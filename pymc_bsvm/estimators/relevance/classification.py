@@ -42,7 +42,7 @@ class Mode(NamedTuple):
             slope = columns.T @ (signs * expit(-signs * eta)) - alpha * w
             curvature = expit(eta) * expit(-eta)
             H = (columns.T * curvature) @ columns
-            H[np.diag_indices_from(H)] += alpha
+            H.reshape(-1)[:: len(H) + 1] += alpha
             half = inverse_factor(H)
             step = half.T @ (half @ slope)
             if step @ slope < _SETTLED:
@@ -97,8 +97,9 @@ class Classification:
         """Laplace's approximation of the log probability of the labels."""
         return self._mode.log_evidence
 
-    def renew(self) -> None:
+    def renew(self, still: bool) -> float:
         """Do nothing: there is no noise, and each mode is found afresh."""
+        return 0.0
 
     def candidate(self) -> tuple[float, int]:
         """Return what the best of all other columns gains, and its place."""

@@ -18,6 +18,7 @@ __all__ = ["Regression", "inverse_factor"]
 
 _START = 0.01  # variance of the noise, as a share of the targets' mean square
 _LEAST = 1e-8
+_HELD = 10  # rounds
 _SWEEPS = 10
 
 
@@ -57,32 +58,37 @@ class Regression:
         self.places: NDArray[np.intp] = np.zeros(0, dtype=np.intp)
         self.alpha: Array = np.zeros(0)
         self._products: Array = np.empty((dictionary.size, 32), order="F")
-        self._started = False
+        self._rounds = 0
 
     @property
     def log_evidence(self) -> float:
         """``log N(t; 0, I / beta + Phi A⁻¹ Phi')``."""
         return self._weights.log_evidence
 
-    def renew(self) -> None:
-        """Factorise afresh, and re-estimate the noise.
+    def renew(self, still: bool) -> float:
+        """Factorise afresh, and re-estimate the noise; return what that gained.
 
         (7.88) need not raise the evidence; where it does not, a step of the EM algorithm does.
+        In the first rounds the noise is left as it is unless nothing else moves, so that it does
+        not take the place of columns that are still to come; the gain is then infinite.
         """
+        self._gram = self._products[self.places, : self.places.size]
         self._weights = self._at(self.beta)
-        if not self._started:
-            self._started = True
-            return
+        before = self.log_evidence
+        self._rounds += 1
+        if not still and self._rounds <= _HELD:
+            return math.inf
         b, m = self.projections[self.places], self._weights.mean
-        residual = max(self.energy - float(2.0 * m @ b - m @ self._gram() @ m), 0.0)
-        determined = self.places.size - float(self.alpha @ self._variances())
+        residual = max(self.energy - float(2.0 * m @ b - m @ self._gram @ m), 0.0)
+        determined = self.places.size - float(self.alpha @ (self._weights.half**2).sum(axis=0))
         by_em = (residual + determined / self.beta) / self.n
         for share in (residual / (self.n - determined), by_em):
             beta = 1.0 / max(share, _LEAST * self.power)
             new = self._at(beta)
             if new.log_evidence > self.log_evidence:
                 self.beta, self._weights = beta, new
-                return
+                break
+        return self.log_evidence - before
 
     def candidate(self) -> tuple[float, int]:
         """Return what the best of all other columns gains, and its place."""
@@ -133,19 +139,12 @@ class Regression:
             converged,
         )
 
-    def _gram(self) -> Array:
-        return self._products[self.places, : self.places.size]
-
-    def _variances(self) -> Array:
-        half = self._weights.half
-        return np.asarray(np.einsum("ij,ij->j", half, half))
-
     def _at(self, beta: float) -> Weights:
-        H = beta * self._gram()
-        H[np.diag_indices_from(H)] += self.alpha
+        H = beta * self._gram
+        H.reshape(-1)[:: len(H) + 1] += self.alpha
         half = inverse_factor(H)
         u = beta * (half @ self.projections[self.places])
-        log_det = np.log(self.alpha).sum() + 2.0 * np.log(np.diagonal(half)).sum()
+        log_det = np.log(self.alpha * half.diagonal() ** 2).sum()
         rest = self.n * math.log(beta / (2.0 * math.pi)) - beta * self.energy
         return Weights(half, half.T @ u, 0.5 * float(log_det + rest + u @ u))
 

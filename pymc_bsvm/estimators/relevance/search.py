@@ -37,8 +37,11 @@ class Choosing(Protocol):
     def log_evidence(self) -> float:
         """What is climbed, in nats."""
 
-    def renew(self) -> None:
-        """Take the noise and the posterior afresh."""
+    def renew(self, still: bool) -> float:
+        """Take the posterior and the noise afresh; return what the noise gained.
+
+        If not everything else stands still, the noise may be left for later; the gain is infinite.
+        """
 
     def candidate(self) -> tuple[float, int]:
         """Return what the best of all other columns gains, in nats, and its place."""
@@ -64,14 +67,13 @@ def choose(model: Choosing, tol: float, max_iter: int) -> Chosen:
     [PRML]_, section 7.2.2; [TF03]_, section 4.
     """
     path: list[float] = []
-    converged = False
+    converged = moved = False
     while not converged and len(path) < max_iter:
-        model.renew()
-        before = path[-1] if path else -np.inf
+        of_noise = model.renew(still=bool(path) and not moved)
         path.append(model.log_evidence)
         gain, place = model.candidate()
         moved = model.settle(max(gain, tol)) > 0.0 or (gain > tol and model.add(place))
-        converged = not moved and model.log_evidence - before <= tol
-    model.renew()
+        converged = not moved and of_noise <= tol
+    model.renew(still=True)
     path.append(model.log_evidence)
     return model.chosen(np.array(path), converged)

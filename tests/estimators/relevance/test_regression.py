@@ -94,4 +94,6 @@ def test_many_columns_fit():
     expected = cases.log_evidence(
         cases.columns(X, 0.05)[:, found.places], found.alpha, found.variance, 3.0 * np.sign(t) + t
     )
-    assert found.path[-1] == pytest.approx(expected, abs=1e-6)
+    assert found.places.size > 32
+    # the noise is 1e-8 of the targets: rounding of their squares counts so many times more
+    assert found.path[-1] == pytest.approx(expected, abs=1e-5)
