@@ -16,8 +16,7 @@ from pymc_bsvm.estimators import kernels
 from pymc_bsvm.estimators.classifier import BayesianSVC
 from pymc_bsvm.estimators.committee import BayesianSVRCommittee
 from pymc_bsvm.estimators.regressor import BayesianSVR
-from pymc_bsvm.estimators.relevance.classifier import RelevanceVectorClassifier
-from pymc_bsvm.estimators.relevance.regressor import RelevanceVectorRegressor
+from pymc_bsvm.estimators.relevance import RelevanceVectorClassifier, RelevanceVectorRegressor
 from pymc_bsvm.estimators.threads import blas_threads
 
 __all__ = [
