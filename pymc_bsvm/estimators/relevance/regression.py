@@ -19,6 +19,7 @@ __all__ = ["Regression", "inverse_factor"]
 _START = 0.01  # variance of the noise, as a share of the targets' mean square
 _LEAST = 1e-8
 _HELD = 10  # rounds
+_NEW = 1e-9  # of a column's square: what the chosen columns must leave of it
 _SWEEPS = 10
 
 
@@ -91,12 +92,16 @@ class Regression:
         return self.log_evidence - before
 
     def candidate(self) -> tuple[float, int]:
-        """Return what the best of all other columns gains, and its place."""
+        """Return what the best of all other columns gains, and its place.
+
+        Columns that the chosen ones make up but for a share of 1e-9 are left out: rounding would
+        decide what they gain.
+        """
         products, beta = self._products[:, : self.places.size], self.beta
         half = self._weights.half @ products.T
         s = beta - beta**2 * np.einsum("ij,ij->j", half, half)
         q = beta * (self.projections - products @ self._weights.mean)
-        self._s = np.maximum(s, 1e-14 * beta)
+        self._s = np.where(s > _NEW * beta, s, np.inf)
         self._ratio = q * q / self._s
         self._ratio[self.places] = 0.0
         place = int(np.argmax(self._ratio))

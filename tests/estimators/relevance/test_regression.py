@@ -97,3 +97,14 @@ def test_many_columns_fit():
     assert found.places.size > 32
     # the noise is 1e-8 of the targets: rounding of their squares counts so many times more
     assert found.path[-1] == pytest.approx(expected, abs=1e-5)
+
+
+@pytest.mark.parametrize("ls", [0.5, 1.0, 2.0])
+def test_a_smooth_function_without_noise(ls):
+    """Columns that the others make up are left out, so that no matrix is singular."""
+    X = cases.wave(90)[0]
+    t = np.sin(2.0 * X[:, 0])
+    found = choose(Regression(cases.dictionary(X, ls), t), 1e-3, 10_000)
+    assert found.converged
+    fitted = cases.columns(X, ls)[:, found.places] @ found.mean
+    np.testing.assert_allclose(fitted, t, atol=5e-3)
