@@ -20,6 +20,7 @@ MODULES = (
     "estimators.kernels",
     "evidence",
     "gp",
+    "gp.cov",
     "graph",
     "inference",
     "losses",

@@ -190,7 +190,7 @@ def plain_examples() -> tuple[object, ...]:
         *(ops.FreeSolve(), ops.LogDet(), ops.SupportRows(), ops.InducingMode(losses.SILF)),
         *(rbf, kernels.Linear(), kernels.Matern32(), kernels.Matern52(), rbf + kernels.Linear()),
         *(kernels.Periodic(), kernels.Polynomial(), kernels.Precomputed()),
-        *(kernels.BSpline(), kernels.Dirichlet(), kernels.Frozen(product)),
+        *(kernels.BSpline(), kernels.Dirichlet(), kernels.Arcsine(), kernels.Frozen(product)),
         *rbf.hyperparameters(1),
         *(search.Start("here", np.zeros(1)), search.Ascents([], interrupted=False)),
         estimators.BayesianSVR(tol=1.0).fit(X, y),
@@ -198,6 +198,8 @@ def plain_examples() -> tuple[object, ...]:
         estimators.BayesianSVRCommittee(expert_size=10, tol=1.0, random_state=0).fit(X, y),
         *(estimators.SVMRegressor().fit(X, y), estimators.SVMClassifier().fit(X, y > 0.3)),
         estimators.SVMOneClass().fit(X),
+        estimators.RelevanceVectorRegressor().fit(X, y),
+        estimators.RelevanceVectorClassifier().fit(X, y > 0.3),
     )
 
 

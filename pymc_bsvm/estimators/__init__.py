@@ -16,6 +16,7 @@ from pymc_bsvm.estimators import kernels
 from pymc_bsvm.estimators.classifier import BayesianSVC
 from pymc_bsvm.estimators.committee import BayesianSVRCommittee
 from pymc_bsvm.estimators.regressor import BayesianSVR
+from pymc_bsvm.estimators.relevance import RelevanceVectorClassifier, RelevanceVectorRegressor
 from pymc_bsvm.estimators.svm import SVMClassifier, SVMOneClass, SVMRegressor
 from pymc_bsvm.estimators.threads import blas_threads
 
@@ -23,6 +24,8 @@ __all__ = [
     "BayesianSVC",
     "BayesianSVR",
     "BayesianSVRCommittee",
+    "RelevanceVectorClassifier",
+    "RelevanceVectorRegressor",
     "SVMClassifier",
     "SVMOneClass",
     "SVMRegressor",

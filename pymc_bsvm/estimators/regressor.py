@@ -46,9 +46,9 @@ class BayesianSVR(RegressionPredictions, RecursiveRegressor):
     Parameters
     ----------
     kernel : str, Kernel, pm.gp.cov.Covariance or callable, default "rbf"
-        "rbf", "matern32", "matern52", "linear", "poly", "periodic", "bspline", "dirichlet" or
-        "precomputed"; a sum of objects of `pymc_bsvm.estimators.kernels`; or a fixed covariance
-        function, of which the amplitude alone is learned.
+        "rbf", "matern32", "matern52", "linear", "poly", "periodic", "bspline", "dirichlet",
+        "arcsine" or "precomputed"; a sum of objects of `pymc_bsvm.estimators.kernels`; or a fixed
+        covariance function, of which the amplitude alone is learned.
     ard : bool or "auto", default False
         Whether each column has a length-scale of its own, for kernels by name. "auto" tries both
         and keeps the one with the higher evidence, less a nat for each hyperparameter.

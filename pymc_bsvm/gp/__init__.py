@@ -1,5 +1,6 @@
 """Gaussian process models whose latent values are integrated out by an approximation."""
 
+from pymc_bsvm.gp import cov
 from pymc_bsvm.gp.bsvr import BSVR
 from pymc_bsvm.gp.btsvc import BTSVC
 from pymc_bsvm.gp.conditioned import Conditioned
@@ -18,4 +19,5 @@ __all__ = [
     "SparseBTSVC",
     "SparseLaplace",
     "SupportVectors",
+    "cov",
 ]

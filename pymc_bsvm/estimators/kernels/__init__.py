@@ -4,6 +4,7 @@ Each is a small frozen object with its structure only. The values of its hyperpa
 by the evidence. ``k1 + k2`` is the sum of two.
 """
 
+from pymc_bsvm.estimators.kernels.arcsine import Arcsine
 from pymc_bsvm.estimators.kernels.base import Kernel, Sum
 from pymc_bsvm.estimators.kernels.dirichlet import Dirichlet
 from pymc_bsvm.estimators.kernels.frozen import Frozen
@@ -19,6 +20,7 @@ from pymc_bsvm.search import Hyperparameter
 
 __all__ = [
     "RBF",
+    "Arcsine",
     "BSpline",
     "Dirichlet",
     "Frozen",

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from pymc_bsvm._typing import Array
+from pymc_bsvm.covariance.formulas import check_order
 from pymc_bsvm.estimators.kernels.distance import length_scales
 from pymc_bsvm.estimators.kernels.product import Product
 from pymc_bsvm.search import Hyperparameter
@@ -43,10 +44,7 @@ class Dirichlet(Product):
 
     def __post_init__(self) -> None:
         """Check the order."""
-        if isinstance(self.order, bool) or not isinstance(self.order, int) or self.order < 1:
-            raise ValueError(
-                f"order must be a positive integer, but it is {self.order!r}. Pass 3, say."
-            )
+        check_order(self.order)
 
     def scales(self, d: int) -> tuple[Hyperparameter, ...]:
         """Return the periods; their start has the curvature of the Gaussian kernel's.
@@ -58,11 +56,6 @@ class Dirichlet(Product):
             h._replace(stem="period", start=wider * h.start, low=wider * h.low, high=wider * h.high)
             for h in length_scales(d, self.ard)
         )
-
-    def formula(self, xp: Any, u: Any) -> Any:
-        """Return ``D(u) / D(0)`` from the cosines, without a pole at zero."""
-        cosines = sum((xp.cos(j * u) for j in range(1, self.order + 1)), start=0.0)
-        return (1.0 + 2.0 * cosines) / (2 * self.order + 1)
 
     def factor(self, x: Array, z: Array | None = None) -> Array:
         """Return the kernel at all differences, as a product of matrices of harmonics."""
@@ -80,6 +73,12 @@ class Dirichlet(Product):
         series = np.hstack([j * sines, -j * cosines]) @ self._harmonics(z).T
         series *= x[:, None] - z
         return 2.0 * float(np.vdot(weights, series)) / (2 * self.order + 1)
+
+    def of_pymc(self, d: int, scale: Any) -> Any:
+        """Return `Dirichlet` for PyMC."""
+        from pymc_bsvm.gp import cov
+
+        return cov.Dirichlet(d, scale, self.order)
 
     def _harmonics(self, x: Array) -> Array:
         """Return ``cos(j x)`` and ``sin(j x)`` for j = 1 ... order, a row for each x."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from pymc_bsvm.estimators.kernels.arcsine import Arcsine
 from pymc_bsvm.estimators.kernels.base import Kernel
 from pymc_bsvm.estimators.kernels.dirichlet import Dirichlet
 from pymc_bsvm.estimators.kernels.frozen import Frozen, is_pymc_covariance
@@ -26,6 +27,7 @@ _NAMED: dict[str, type[Kernel]] = {
     "periodic": Periodic,
     "bspline": BSpline,
     "dirichlet": Dirichlet,
+    "arcsine": Arcsine,
     "precomputed": Precomputed,
 }
 

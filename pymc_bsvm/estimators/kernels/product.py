@@ -32,16 +32,16 @@ class Product(Stationary):
         """Return the scale, or the scales of all columns."""
 
     @abstractmethod
-    def formula(self, xp: Any, u: Any) -> Any:
-        """Return ``g(u)`` in an array language."""
-
-    @abstractmethod
     def factor(self, x: Array, z: Array | None = None) -> Array:
         """Return ``g(x_i - z_j)`` for scaled columns; exactly symmetric for x with itself."""
 
     @abstractmethod
     def descent(self, x: Array, z: Array, weights: Array) -> float:
         """Return ``-sum_ij weights_ij u g'(u)``, ``u = x_i - z_j``, for scaled columns."""
+
+    @abstractmethod
+    def of_pymc(self, d: int, scale: Any) -> Any:
+        """Return the correlation function of PyMC with a scale, or with one for each column."""
 
     def hyperparameters(self, d: int) -> tuple[Hyperparameter, ...]:
         """Return the amplitude and the scales."""
@@ -76,11 +76,8 @@ class Product(Stationary):
         return np.concatenate([[amplitude], of_column if self.ard else [of_column.sum()]])
 
     def to_pymc(self, values: Any, d: int) -> Any:
-        """Return ``eta²`` times a covariance function for PyMC written for this purpose."""
-        from pymc_bsvm.estimators.kernels.column_product import ColumnProduct
-
-        scale = values[1:] if self.ard else values[1]
-        return ColumnProduct(d, scale, self) * values[0] ** 2
+        """Return ``eta²`` times the covariance function of `pymc_bsvm.gp.cov`."""
+        return self.of_pymc(d, values[1:] if self.ard else values[1]) * values[0] ** 2
 
     def relevance(self, values: Array, d: int) -> Array | None:
         """Return the inverse scales."""

@@ -4,6 +4,7 @@ import numpy as np
 
 from pymc_bsvm.estimators.kernels import (
     RBF,
+    Arcsine,
     BSpline,
     Dirichlet,
     Kernel,
@@ -14,7 +15,10 @@ from pymc_bsvm.estimators.kernels import (
     Polynomial,
 )
 
-WITH_SCALES = (RBF, Matern32, Matern52, Linear, Polynomial, Periodic, BSpline, Dirichlet)
+WITH_SCALES = (
+    *(RBF, Matern32, Matern52, Linear, Polynomial),
+    *(Periodic, BSpline, Dirichlet, Arcsine),
+)
 KERNELS = (
     *(kind(ard=ard) for kind in WITH_SCALES for ard in (False, True)),
     Polynomial(degree=1),

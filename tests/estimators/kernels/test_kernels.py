@@ -13,6 +13,7 @@ import pytest
 
 from pymc_bsvm.estimators.kernels import (
     RBF,
+    Arcsine,
     BSpline,
     Dirichlet,
     Kernel,
@@ -221,6 +222,7 @@ def test_agreement_with_pymc(kernel, d):
         BSpline(p=2),
         Dirichlet(ard=True),
         Dirichlet(order=2),
+        Arcsine(ard=True),
         Linear(ard=True),
         Polynomial(),
         Polynomial(ard=True),

@@ -16,6 +16,7 @@ NAMES = {
     "periodic": kernels.Periodic,
     "bspline": kernels.BSpline,
     "dirichlet": kernels.Dirichlet,
+    "arcsine": kernels.Arcsine,
 }
 
 

@@ -1,0 +1,131 @@
+"""What the relevance vector regressor and classifier share: parameters, data and predictions."""
+
+from __future__ import annotations
+
+import numbers
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from pymc_bsvm._typing import Array
+from pymc_bsvm._validation import as_parameter, positive
+from pymc_bsvm.estimators.kernels import Kernel, Precomputed, kernel_of
+from pymc_bsvm.estimators.relevance.dictionary import Dictionary
+from pymc_bsvm.estimators.relevance.machine import Variance
+from pymc_bsvm.estimators.scale import Scale
+
+__all__ = ["RelevanceVectorMachine"]
+
+
+class RelevanceVectorMachine(BaseEstimator):
+    """Base of the estimators; see `RelevanceVectorRegressor` and `RelevanceVectorClassifier`."""
+
+    def __init__(
+        self,
+        kernel: Any = "rbf",
+        *,
+        hyperparameters: Mapping[str, Any] | None = None,
+        bias: bool = True,
+        variance: Variance = "relevance",
+        standardize: bool = True,
+        tol: float,
+        max_iter: int = 10_000,
+    ) -> None:
+        self.kernel = kernel
+        self.hyperparameters = hyperparameters
+        self.bias = bias
+        self.variance = variance
+        self.standardize = standardize
+        self.tol = tol
+        self.max_iter = max_iter
+
+    _scale: Scale
+    _kind: Variance
+
+    def _check(self) -> Kernel:
+        """Check the parameters, and return the kernel."""
+        for name in ("bias", "standardize"):
+            value = getattr(self, name)
+            if not isinstance(value, bool | np.bool_):
+                raise ValueError(
+                    f"{name} must be True or False, but it is {value!r}. Pass one of the two."
+                )
+        if self.variance not in ("relevance", "full"):
+            raise ValueError(
+                f"variance must be 'relevance' or 'full', but it is {self.variance!r}. "
+                "Choose one of the two."
+            )
+        as_parameter("tol", self.tol, positive)
+        whole = isinstance(self.max_iter, numbers.Integral) and not isinstance(self.max_iter, bool)
+        if not whole or self.max_iter < 1:
+            raise ValueError(
+                f"max_iter must be an integer >= 1, but it is {self.max_iter!r}. Pass 1 or more."
+            )
+        return kernel_of(self.kernel)
+
+    def _dictionary(self, X: Array) -> Dictionary:
+        """Return the columns of the fit, and set the scale of the inputs."""
+        kernel = self._check()
+        self._kind = self.variance
+        scaled = self.standardize and not isinstance(kernel, Precomputed)
+        self._scale = Scale.of(X, None) if scaled else Scale.none(X.shape[1])
+        values = _values_of(kernel, X.shape[1], self.hyperparameters)
+        return Dictionary(kernel, values, self._scale(X), bool(self.bias))
+
+    def _rows(self, X: Any) -> Array:
+        """Check new rows and bring them into the units of the fit."""
+        check_is_fitted(self)
+        return self._scale(validate_data(self, X, dtype=np.float64, reset=False))
+
+    def _warn(self) -> None:
+        """Warn of a search that was cut short."""
+        if not self.converged_:
+            warnings.warn(
+                f"The search ended at max_iter={self.max_iter} while there was more to gain than "
+                "tol. Raise max_iter.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+
+    converged_: bool
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        named = isinstance(self.kernel, str) and self.kernel == "precomputed"
+        tags.input_tags.pairwise = named or isinstance(self.kernel, Precomputed)
+        return tags
+
+
+def _values_of(kernel: Kernel, d: int, given: Mapping[str, Any] | None) -> Array:
+    """Return the values of the kernel's hyperparameters: those given, or else their starts."""
+    own = kernel.hyperparameters(d)
+    values = np.array([h.start for h in own])
+    if given is None:
+        return values
+    if not isinstance(given, Mapping):
+        raise ValueError(
+            f"hyperparameters must be a dict or None, but it is {given!r}. "
+            "Pass, for example, {'ls': 0.5}."
+        )
+    for name, value in given.items():
+        places = [k for k, h in enumerate(own) if h.variable == name]
+        if not places:
+            known = ", ".join(dict.fromkeys(repr(h.variable) for h in own))
+            raise ValueError(
+                f"hyperparameters names {name!r}, which {kernel!r} does not have. "
+                f"Pass some of {known}."
+            )
+        numbers_given = np.asarray(value, dtype=float)
+        positive.check(name, numbers_given)
+        if numbers_given.shape not in ((), (len(places),)):
+            raise ValueError(
+                f"{name} must be one number or {len(places)}, but its shape is "
+                f"{numbers_given.shape}. Pass one for each column only if the kernel has ard=True."
+            )
+        values[places] = numbers_given
+    return values
