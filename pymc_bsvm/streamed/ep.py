@@ -39,7 +39,7 @@ from pymc_bsvm.streamed.gradient import InducingGradient, of_points
 from pymc_bsvm.streamed.passes import Partial, Passes
 from pymc_bsvm.streamed.posterior import InducingPosterior
 from pymc_bsvm.streamed.propagation import Sweep, first_sites, propagate, summed
-from pymc_bsvm.streamed.sites import Cavity, Sites, matched
+from pymc_bsvm.streamed.sites import Cavity, Sites, in_parts, matched
 
 __all__ = ["PropagatedEvidence", "PropagationError", "propagated_evidence"]
 
@@ -214,5 +214,7 @@ def _slopes(
     kernel, values = features.kernel, features.values
     of_kernel = kernel.cross_slopes(values, X, features.Z, of_cross)
     of_kernel = of_kernel + kernel.diagonal_slopes(values, X, -0.5 * s)
-    parameters = loss.tilted_slopes(y, cavity.mean, cavity.variance) @ weight
-    return Partial((of_kernel, S, parameters))
+    by_row: list[Array] = []
+    if loss.fields:
+        by_row = in_parts(loss.tilted_slopes, y, cavity.mean, cavity.variance)
+    return Partial((of_kernel, S, np.array([weight @ each for each in by_row])))

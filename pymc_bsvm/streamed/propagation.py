@@ -127,14 +127,14 @@ def _sweep(passes: Passes, features: Features, loss: Loss, sites: Sites) -> Swee
     """Return the sweep of sites, unless they are no approximation."""
     try:
         posterior = sites.posterior(features)
-        of_rows = sites.precision, sites.shift
-        sums, rows = passes.run(_match, posterior, loss, of_rows=of_rows)
     except (LinAlgError, ValueError):
         return None
-    fit, overlap, gram, pull = sums
+    of_rows = sites.precision, sites.shift
+    sums, rows = passes.run(_match, posterior, loss, of_rows=of_rows)
+    improper, fit, overlap, gram, pull = sums
     precision, shift, of_precision, of_dual, log_z = rows
     residuals = np.concatenate([of_precision, of_dual])
-    if not (np.isfinite(residuals).all() and math.isfinite(fit)):
+    if improper or not (np.isfinite(residuals).all() and math.isfinite(fit)):
         return None
     new = Sites.of(precision, shift, gram, pull)
     return Sweep(sites, posterior, new, residuals, float(fit), float(overlap), log_z)
@@ -172,13 +172,17 @@ def _match(
     precision, shift = of_rows
     look = posterior.look(block.X)
     cavity = Cavity.of(look, precision, shift)
+    improper = int(np.isnan(cavity.variance).any())
+    if improper:  # nothing else matters
+        cavity = Cavity.of(look, 0.0 * precision, 0.0 * shift)
     new = matched(loss, block, cavity)
     of_precision = (new.precision - precision) * look.known
     of_dual = np.where(block.weight > 0.0, new.alpha - cavity.dual, 0.0) * np.sqrt(look.known)
-    fit = block.weight @ (new.log_z + 0.5 * cavity.known * cavity.dual**2)
+    gain = 0.5 * cavity.known * cavity.dual**2
+    fit = block.weight @ np.where(block.weight > 0.0, new.log_z + gain, 0.0)
     overlap = -0.5 * (block.weight @ np.log(cavity.kept))
     sums = _sums(posterior.features, look.phi, block, new.precision, new.shift)
-    return Partial((fit, overlap, *sums), (*new[:2], of_precision, of_dual, new.log_z))
+    return Partial((improper, fit, overlap, *sums), (*new[:2], of_precision, of_dual, new.log_z))
 
 
 def _of_mode(block: Block, of_rows: tuple[Array, ...], features: Features, loss: Loss) -> Partial:

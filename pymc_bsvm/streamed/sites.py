@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy.linalg import cho_solve, cholesky
 
 from pymc_bsvm._typing import Array
+from pymc_bsvm.evidence.sweep import LEAST_VARIANCE
 from pymc_bsvm.losses import Loss
 from pymc_bsvm.streamed.block import Block
 from pymc_bsvm.streamed.features import Features
 from pymc_bsvm.streamed.posterior import InducingPosterior, Look
 
-__all__ = ["Cavity", "Matched", "Sites", "cavity_beside", "matched"]
+__all__ = ["Cavity", "Matched", "Sites", "cavity_beside", "in_parts", "matched"]
 
 _CACHED = 1024  # rows whose averages are taken at a time; with 8192 they take twice as long
 _STEPS = 100  # of which few are needed where a row has a small share in what is known of it
@@ -93,18 +95,13 @@ class Cavity(NamedTuple):
 
     @classmethod
     def of(cls, look: Look, precision: Array, shift: Array) -> Self:
-        """Take one copy of each site out.
-
-        Raises
-        ------
-        ValueError
-            If what is left of a row is not proper.
-        """
-        kept = 1.0 - precision * look.known
-        if not kept.min(initial=1.0) > 0.0:
-            raise ValueError("A cavity is not proper.")
-        dual, known = shift - precision * look.mean, look.known / kept
-        return cls(look.mean - known * dual, known, look.left, dual, kept)
+        """Take one copy of each site out; what is not proper then is not a number."""
+        with np.errstate(all="ignore"):
+            kept = 1.0 - precision * look.known
+            kept = np.where(kept > 0.0, kept, np.nan)
+            dual, known = shift - precision * look.mean, look.known / kept
+            known = np.maximum(known, LEAST_VARIANCE * max(float(look.known.max()), 1e-200))
+            return cls(look.mean - known * dual, known, look.left, dual, kept)
 
     @property
     def variance(self) -> Array:
@@ -132,20 +129,20 @@ def matched(loss: Loss, block: Block, cavity: Cavity) -> Matched:
 
     Those of rows of no weight say nothing.
     """
-    variance = cavity.variance
-    log_z, alpha, nu, narrowed = _tilted(loss, block.y, cavity.mean, variance)
-    counts = block.weight > 0.0
-    kept = narrowed / variance + cavity.left * nu  # 1 - v nu, in which nothing cancels
-    precision = np.where(counts, nu / kept, 0.0)
-    mean = cavity.mean + cavity.known * alpha
-    shift = np.where(counts, precision * mean + alpha, 0.0)
+    variance, counts = cavity.variance, block.weight > 0.0
+    log_z, alpha, nu, narrowed = in_parts(loss.tilted, block.y, cavity.mean, variance)
+    with np.errstate(all="ignore"):
+        kept = narrowed / variance + cavity.left * nu  # 1 - v nu, in which nothing cancels
+        precision = np.where(counts, nu / kept, 0.0)
+        mean = cavity.mean + cavity.known * alpha
+        shift = np.where(counts, precision * mean + alpha, 0.0)
     return Matched(precision, shift, log_z, alpha, nu)
 
 
-def _tilted(loss: Loss, *of_rows: Array) -> list[Array]:
-    """Return what `Loss.tilted` does, in parts that a processor's cache holds."""
+def in_parts(function: Callable[..., Any], *of_rows: Array) -> list[Array]:
+    """Return the arrays that a function of rows does, made in parts that a cache holds."""
     starts = range(0, of_rows[0].size, _CACHED)
-    parts = [loss.tilted(*(each[k : k + _CACHED] for each in of_rows)) for k in starts]
+    parts = [function(*(each[k : k + _CACHED] for each in of_rows)) for k in starts]
     return [np.concatenate(each) for each in zip(*parts, strict=True)]
 
 
