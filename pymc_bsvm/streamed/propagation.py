@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -43,26 +44,35 @@ _SHORTEST_REST = 2  # steps that are not mixed after a mixture that was taken ba
 _ROUGH = 1e-6  # nats for each row, which the gap of the mode may have where the sweeps start
 
 
+@dataclass(frozen=True)
+class Largest:
+    """A number that is not added to others but compared with them."""
+
+    value: float
+
+    def __add__(self, other: Largest) -> Largest:
+        """Return the larger one."""
+        return self if self.value >= other.value else other
+
+
 class Sweep(NamedTuple):
     """A pass over all rows: their sites, and those that match the moments."""
 
     sites: Sites
     posterior: InducingPosterior
     matched: Sites
+    error: float
+    """The largest over the rows of the change of precision in units of the marginal one, and of
+    the change of the dual in units of one over the standard deviation."""
     residuals: Array
-    """Changes of the precisions in units of the marginal ones, then those of the duals in units of
-    one over the standard deviations, of shape (2 n,)."""
+    """These changes of all rows, those of a row that counts w times sqrt(w) of them, so that sums
+    of squares are those of w rows, of shape (2 n,)."""
     fit: float
     """``sum_i w_i (log Z_i + v_i a_i² / 2)`` with the dual ``a_i = b_i - tau_i f_i`` of a copy."""
     overlap: float
     """``sum_i w_i log(1 + tau_i v_i) / 2``."""
     log_predictive: Array
     """``log Z_i``, of shape (n,)."""
-
-    @property
-    def error(self) -> float:
-        """The largest of the residuals."""
-        return float(np.abs(self.residuals).max(initial=0.0))
 
 
 class Propagated(NamedTuple):
@@ -131,13 +141,13 @@ def _sweep(passes: Passes, features: Features, loss: Loss, sites: Sites) -> Swee
         return None
     of_rows = sites.precision, sites.shift
     sums, rows = passes.run(_match, posterior, loss, of_rows=of_rows)
-    improper, fit, overlap, gram, pull = sums
+    largest, fit, overlap, gram, pull = sums
     precision, shift, of_precision, of_dual, log_z = rows
-    residuals = np.concatenate([of_precision, of_dual])
-    if improper or not (np.isfinite(residuals).all() and math.isfinite(fit)):
+    if not math.isfinite(largest.value + fit):
         return None
-    new = Sites.of(precision, shift, gram, pull)
-    return Sweep(sites, posterior, new, residuals, float(fit), float(overlap), log_z)
+    new, residuals = Sites.of(precision, shift, gram, pull), np.concatenate([of_precision, of_dual])
+    error: float = largest.value
+    return Sweep(sites, posterior, new, error, residuals, float(fit), float(overlap), log_z)
 
 
 def first_sites(
@@ -172,17 +182,21 @@ def _match(
     precision, shift = of_rows
     look = posterior.look(block.X)
     cavity = Cavity.of(look, precision, shift)
-    improper = int(np.isnan(cavity.variance).any())
+    improper = bool(np.isnan(cavity.variance).any())
     if improper:  # nothing else matters
         cavity = Cavity.of(look, 0.0 * precision, 0.0 * shift)
     new = matched(loss, block, cavity)
     of_precision = (new.precision - precision) * look.known
     of_dual = np.where(block.weight > 0.0, new.alpha - cavity.dual, 0.0) * np.sqrt(look.known)
+    residuals = np.stack([of_precision, of_dual])
+    error = np.inf if improper else float(np.abs(residuals).max())
+    largest = Largest(error if np.isfinite(error) else np.inf)
+    residuals *= np.sqrt(block.weight)
     gain = 0.5 * cavity.known * cavity.dual**2
     fit = block.weight @ np.where(block.weight > 0.0, new.log_z + gain, 0.0)
     overlap = -0.5 * (block.weight @ np.log(cavity.kept))
     sums = _sums(posterior.features, look.phi, block, new.precision, new.shift)
-    return Partial((improper, fit, overlap, *sums), (*new[:2], of_precision, of_dual, new.log_z))
+    return Partial((largest, fit, overlap, *sums), (*new[:2], *residuals, new.log_z))
 
 
 def _of_mode(block: Block, of_rows: tuple[Array, ...], features: Features, loss: Loss) -> Partial:
