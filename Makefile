@@ -26,7 +26,7 @@ BOOKS ?= notebooks
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: bench-calibration bench-committee bench-estimators bench-evidence bench-large bench-low-rank bench-partial bench-solver help setup base-env test-env dev-env demo test test-lowest test-slow lint format types docs notebooks clean
+.PHONY: bench-calibration bench-committee bench-estimators bench-evidence bench-large bench-low-rank bench-partial bench-points bench-solver help setup base-env test-env dev-env demo test test-lowest test-slow lint format types docs notebooks clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1|/' \
@@ -62,6 +62,9 @@ bench-solver: test-env ## time the solver against LIBSVM and BLAS; rewrites benc
 
 bench-partial: test-env ## batches of rows against all rows at once; rewrites partial.md
 	@$(THREADS) $(PY) -m benchmarks.partial
+
+bench-points: test-env ## expectation propagation on inducing points; rewrites points.md
+	@$(THREADS) $(PY) -m benchmarks.points
 
 bench-low-rank: test-env ## time and memory with covariances of low rank; rewrites low_rank.md
 	@$(THREADS) $(PY) -m benchmarks.low_rank

@@ -54,7 +54,7 @@ class BayesianSVC(ClassifierMixin, RecursiveClassifier):
         `pymc_bsvm.approximations`. "auto" is expectation propagation up to 2000 rows, with a weak
         log-normal prior of the hyperparameters about their starts, and Laplace's method beyond, on
         inducing points, or where a row counts less than once. Only with the latter do predictions
-        need the support vectors alone.
+        need the support vectors alone. "ep" with inducing points has that prior too.
     offset : float, default 100.0
         Variance of the constant in (5.13) of [Chu03]_; the margin of the likelihood is one.
     class_weight : dict, "balanced" or None, default None
@@ -87,7 +87,7 @@ class BayesianSVC(ClassifierMixin, RecursiveClassifier):
     approximation_ : Approximation
         How the evidence was approximated.
     gap_ : float
-        Largest duality gap of the MAP estimates, in nats.
+        Largest duality gap of the MAP estimates, in nats; nan as for `BayesianSVR`.
     residual_ : float
         Largest residual of the approximation's equations; for Laplace's method it is `gap_`.
     n_iter_ : int

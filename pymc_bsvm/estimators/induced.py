@@ -9,24 +9,26 @@ from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
-from scipy.linalg import solve_triangular
 from sklearn.exceptions import ConvergenceWarning
 
 from pymc_bsvm._typing import Array
 from pymc_bsvm.estimators.hindsight import Hindsight
 from pymc_bsvm.estimators.likelihood import noise_in
 from pymc_bsvm.estimators.machine import Blueprint, Fitted
+from pymc_bsvm.evidence.ep import EP
 from pymc_bsvm.evidence.posterior import Cavity
 from pymc_bsvm.losses import Loss
 from pymc_bsvm.solvers.weighted import interpreted
+from pymc_bsvm.streamed.ep import PropagatedEvidence, PropagationError, propagated_evidence
 from pymc_bsvm.streamed.evidence import InducingEvidence, evidence_at, inducing_evidence
 from pymc_bsvm.streamed.features import Features
 from pymc_bsvm.streamed.inducing import greedy
 from pymc_bsvm.streamed.mode import ModeInterrupt
 from pymc_bsvm.streamed.objective import InducingObjective
-from pymc_bsvm.streamed.passes import Partial, Passes
+from pymc_bsvm.streamed.passes import Passes
 from pymc_bsvm.streamed.posterior import InducingPosterior
 from pymc_bsvm.streamed.rows import Block
+from pymc_bsvm.streamed.sites import cavity_beside
 
 __all__ = ["InducedEvidence", "InducedMachine", "points_of", "tolerance"]
 
@@ -42,7 +44,7 @@ class _Evaluated(NamedTuple):
     """The evidence at some hyperparameters."""
 
     values: Array
-    evidence: InducingEvidence
+    evidence: InducingEvidence | PropagatedEvidence
 
 
 class InducedEvidence(InducingObjective):
@@ -104,34 +106,53 @@ class InducedEvidence(InducingObjective):
         arguments = self.blueprint, self.passes, self.Z, self.rows, self.some, self.begin
         return partial(InducedEvidence, *arguments)
 
-    def evidence(self, values: Array, around: Array | None = None) -> InducingEvidence:
-        """Return the evidence at these hyperparameters, from latent values nearby."""
+    def evidence(self, values: Array, start: Any = None) -> InducingEvidence | PropagatedEvidence:
+        """Return the evidence at these hyperparameters, from the start of one nearby."""
         for known in (self._last, self._best):
             if known is not None and (values == known.values).all():
                 return known.evidence
         features, loss = self.features(values), self.blueprint.loss(values)
-        start = None
-        if around is None and self.begin is not None:
-            start = _weights(features, self.begin)
-        evidence = inducing_evidence(
-            self.passes, features, loss, start=start, around=around, tol=self.tol
-        )
+        evidence = self._approximated(features, loss, start)
         self._last = _Evaluated(values, evidence)
         best = self._best
         if best is None or evidence.log_evidence > best.evidence.log_evidence:
             self._best = self._last
         return evidence
 
+    def _approximated(
+        self, features: Features, loss: Loss, start: Any
+    ) -> InducingEvidence | PropagatedEvidence:
+        """Return the evidence by the model's approximation."""
+        approximation, begin = self.blueprint.approximation, self.begin if start is None else None
+        if isinstance(approximation, EP):
+            return propagated_evidence(
+                self.passes,
+                features,
+                loss,
+                start=start,
+                begin=begin,
+                tol=approximation.tol,
+                max_iter=approximation.max_iter,
+            )
+        weights = None if begin is None else begin.weights_on(features)
+        return inducing_evidence(
+            self.passes, features, loss, start=weights, around=start, tol=self.tol
+        )
+
     def machine(self, values: Array) -> InducedMachine:
         """Return the machine at values of the hyperparameters, interrupted or not."""
         try:
-            evidence = self.evidence(values, self._around)
+            evidence = self.evidence(values, self._start)
+        except PropagationError as error:
+            if error.evidence is None:
+                raise
+            warnings.warn(str(error), ConvergenceWarning, stacklevel=4)
+            evidence = error.evidence
         except ModeInterrupt as stop:
             warnings.warn(str(stop), ConvergenceWarning, stacklevel=4)
             features, loss = self.features(values), self.blueprint.loss(values)
             evidence = evidence_at(self.passes, features, loss, stop.mode, tau=self.tau)
-        mode = evidence.mode
-        dual, curvature = self.passes.run(_duals, evidence.loss, of_rows=(mode.f,)).of_rows
+        dual, curvature = evidence.duals()
         support = np.flatnonzero(dual)
         return InducedMachine(
             blueprint=self.blueprint,
@@ -140,8 +161,8 @@ class InducedEvidence(InducingObjective):
             support=support,
             dual=dual[support],
             free=curvature[support] > 0.0,
-            gap=mode.gap,
-            residual=mode.gap,
+            gap=evidence.gap,
+            residual=evidence.residual,
             posterior=evidence.posterior,
         )
 
@@ -187,11 +208,11 @@ class InducedMachine(Fitted):
 
         What the inducing points do not say of a row is no part of what the row said, and stays.
         """
-        f, variance = self.moments(X)
-        features = self.posterior.features
-        phi = features.whiten(features.cross(X))
-        left = np.maximum(features.diagonal(X) - np.einsum("ij,ij->i", phi, phi), 0.0)
-        known = np.maximum(variance - left, 0.0)
+        look = self.posterior.look(X)
+        f, known, left = look[:3]
+        if isinstance(self.blueprint.approximation, EP):
+            cavity = cavity_beside(self.loss, Block(X, y, weight), look)
+            return f, Cavity(cavity.mean, cavity.variance)
         functions, parameters = interpreted(type(self.loss)), self.loss.parameters
         share = 1.0 / np.maximum(weight, 1.0)
         a = -share * functions.slope(y, f, weight, parameters)
@@ -231,19 +252,3 @@ def points_of(
 def tolerance(rows: float) -> float:
     """Return the largest duality gap of a mode, in nats."""
     return _TOL * max(rows, _FEWEST)
-
-
-def _weights(features: Features, posterior: InducingPosterior) -> Array:
-    """Return the weights of the function that has a posterior's means at the inducing points."""
-    of_offset = posterior.w[len(posterior.features.Z) :]
-    values = posterior.mean(features.Z) - np.sqrt(features.offset) * of_offset.sum()
-    of_kernel = solve_triangular(features.cholesky, values, lower=True)
-    return np.concatenate([of_kernel, of_offset])
-
-
-def _duals(block: Block, of_rows: tuple[Array, ...], loss: Loss) -> Partial:
-    """Return the duals of rows, and the curvature of their losses."""
-    (f,) = of_rows
-    functions, parameters = interpreted(type(loss)), loss.parameters
-    a = -functions.slope(block.y, f, block.weight, parameters)
-    return Partial((), (a, functions.curve(block.y, f, block.weight, parameters)))

@@ -73,11 +73,12 @@ class BayesianSVR(RegressionPredictions, RecursiveRegressor):
     approximation : str or Approximation, default "auto"
         How the evidence and the posterior are approximated: a name, or an object of
         `pymc_bsvm.approximations`. "auto" is Laplace's method, or expectation propagation for a
-        loss with a kink, whose Laplace evidence is not defined.
+        loss with a kink, whose Laplace evidence is not defined; on inducing points such a loss
+        needs "ep".
     inducing : int, "auto" or None, default None
         Number of inducing points, for more rows than a kernel matrix has room for: the function is
-        learned at these points from all rows, block by block, by Laplace's method. Time and memory
-        are linear in the number of rows. None is the whole kernel matrix. So is "auto" up to 2000
+        learned at these points from all rows, block by block. Time and memory are linear in the
+        number of rows. None is the whole kernel matrix. So is "auto" up to 2000
         rows; for more it doubles the points, from 125 to 1000 at most, until that adds less than
         ``0.1 tol`` nats for each row to the evidence.
     offset : float, default 100.0
@@ -139,7 +140,9 @@ class BayesianSVR(RegressionPredictions, RecursiveRegressor):
     approximation_ : Approximation
         How the evidence was approximated.
     gap_ : float
-        Duality gap of the MAP estimate, in nats: a certificate of optimality.
+        Duality gap of the MAP estimate, in nats: a certificate of optimality. It is nan for
+        expectation propagation on inducing points, which has no MAP estimate; then all rows are
+        support vectors, with their expected duals.
     residual_ : float
         Residual of the approximation's equations; for Laplace's method it is `gap_`.
     n_iter_ : int

@@ -9,7 +9,7 @@ from pymc_bsvm.estimators.machine import LAPLACE, PROPAGATION
 from pymc_bsvm.evidence.approximation import Approximation, approximation_of
 from pymc_bsvm.losses.base import Loss
 
-__all__ = ["Route", "route_of"]
+__all__ = ["Route", "route_of", "route_on_points"]
 
 _MOST = 2000  # rows, from which on a search by expectation propagation takes too long
 _SPREAD = 1.0  # of the logarithms of the hyperparameters, a priori
@@ -42,3 +42,26 @@ def route_of(approximation: Any, loss: Loss, n: int, sample_weight: Array | None
     route = Route(named or approximation_of(approximation))
     route.approximation.check(loss)
     return route
+
+
+def route_on_points(approximation: Any, loss: Loss) -> Route:
+    """Return the route that an estimator's argument means on inducing points.
+
+    "auto" is Laplace's method. Expectation propagation has the weak prior of `route_of` for labels.
+    """
+    name = getattr(approximation, "name", approximation)
+    if name == "ep":
+        chosen = PROPAGATION if isinstance(approximation, str) else approximation
+        chosen.check(loss)
+        return Route(chosen, _SPREAD if loss.task == "classification" else None)
+    if name not in ("auto", "laplace"):
+        raise ValueError(
+            "Inducing points take Laplace's method or expectation propagation, but approximation "
+            f"is {approximation!r}. Pass 'auto', 'laplace' or 'ep', or set inducing=None."
+        )
+    if not loss.differentiable:
+        raise ValueError(
+            f"{type(loss).__name__} has a kink, which Laplace's method on inducing points does not "
+            "take. Set approximation='ep', or pass loss='silf'."
+        )
+    return Route(LAPLACE)

@@ -10,8 +10,8 @@ import numpy as np
 
 from pymc_bsvm._typing import Array
 from pymc_bsvm.estimators.ladder import Ladder
-from pymc_bsvm.estimators.machine import LAPLACE, Blueprint, MachineEvidence
-from pymc_bsvm.estimators.route import Route, route_of
+from pymc_bsvm.estimators.machine import Blueprint, MachineEvidence
+from pymc_bsvm.estimators.route import Route, route_of, route_on_points
 from pymc_bsvm.estimators.search import Found, Move, search
 from pymc_bsvm.losses import Loss
 from pymc_bsvm.streamed.passes import Passes
@@ -86,18 +86,8 @@ class Streamed:
         return self.source.d
 
     def route(self, approximation: Any, loss: Loss) -> Route:
-        """Return Laplace's method."""
-        if approximation != "auto" and getattr(approximation, "name", approximation) != "laplace":
-            raise ValueError(
-                f"Inducing points take Laplace's method, but approximation is {approximation!r}. "
-                "Set approximation='auto', or inducing=None."
-            )
-        if not loss.differentiable:
-            raise ValueError(
-                f"Inducing points take a loss without a kink, but loss is {loss!r}. "
-                "Pass loss='silf', or set inducing=None."
-            )
-        return Route(LAPLACE)
+        """Return which evidence is maximised."""
+        return route_on_points(approximation, loss)
 
     def search(
         self,

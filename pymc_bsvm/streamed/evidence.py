@@ -25,6 +25,7 @@ from scipy.linalg import LinAlgError, cholesky
 
 from pymc_bsvm._typing import Array
 from pymc_bsvm.losses import Loss
+from pymc_bsvm.solvers.weighted import interpreted
 from pymc_bsvm.streamed.features import Features
 from pymc_bsvm.streamed.gradient import InducingGradient, curvature, inducing_gradient
 from pymc_bsvm.streamed.mode import Ending, Mode, ModeError
@@ -82,6 +83,26 @@ class InducingEvidence:
     def posterior(self) -> InducingPosterior:
         """The posterior at the mode, with the curvature of the loss without ramps."""
         return InducingPosterior(self.features, self.mode.w, self.mode.cholesky)
+
+    @property
+    def start(self) -> Array:
+        """What the evidence of neighbouring hyperparameters may start from: latent values."""
+        return self.mode.f
+
+    @property
+    def gap(self) -> float:
+        """The duality gap of the mode, in nats."""
+        return self.mode.gap
+
+    @property
+    def residual(self) -> float:
+        """What is left of the equations: the duality gap."""
+        return self.mode.gap
+
+    def duals(self) -> tuple[Array, Array]:
+        """Return the duals of rows, and the curvatures of their losses, of shape (n,)."""
+        dual, W = self.passes.run(_duals, self.loss, of_rows=(self.mode.f,)).of_rows
+        return dual, W
 
 
 def inducing_evidence(
@@ -149,6 +170,14 @@ def evidence_at(
     return InducingEvidence(
         passes, features, loss, mode, tau, width, gram, factor, left_out, float(weight)
     )
+
+
+def _duals(block: Block, of_rows: tuple[Array, ...], loss: Loss) -> Partial:
+    """Return the duals of rows, and the curvature of their losses."""
+    (f,) = of_rows
+    functions, parameters = interpreted(type(loss)), loss.parameters
+    a = -functions.slope(block.y, f, block.weight, parameters)
+    return Partial((), (a, functions.curve(block.y, f, block.weight, parameters)))
 
 
 def _bend(

@@ -119,8 +119,11 @@ class Features:
 
     def gram(self, K: Array, W: Array) -> Array:
         """Return ``sum_i W_i phi_i phi_i'`` for rows of `cross`, which are overwritten."""
+        return self.gram_of(self.whiten(K), W)
+
+    def gram_of(self, half: Array, W: Array) -> Array:
+        """Return the same for features of `whiten`, which are overwritten."""
         m, root = self.Z.shape[0], np.sqrt(W)
-        half = self.whiten(K)
         half *= root[:, None]
         total = np.empty((self.size, self.size))
         total[:m, :m] = half.T @ half

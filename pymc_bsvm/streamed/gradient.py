@@ -39,7 +39,7 @@ from pymc_bsvm.streamed.rows import Block
 if TYPE_CHECKING:
     from pymc_bsvm.streamed.evidence import InducingEvidence
 
-__all__ = ["InducingGradient", "curvature", "inducing_gradient"]
+__all__ = ["InducingGradient", "curvature", "inducing_gradient", "of_points"]
 
 
 class InducingGradient(NamedTuple):
@@ -102,7 +102,7 @@ def inducing_gradient(evidence: InducingEvidence) -> InducingGradient:
     of_cross, rho, through_u = sums
     S = np.outer(mode.w[:m], features.whitened(rho)[:m]) + np.outer(u[:m], mode.w[:m])
     S += inner[:m] @ evidence.gram[:, :m]
-    kernel = of_cross + _of_points(features, S)
+    kernel = of_cross + of_points(features, S)
     parameters = by_parameter + through_u
     parameters -= evidence.weight * normalizer_slopes(loss, 1)[:, 0]
     return InducingGradient(kernel, tuple(parameters.tolist()))
@@ -184,8 +184,11 @@ def _of_features(
     return Partial((of_cross, gathered(K, rho), -slopes @ (weight * along)))
 
 
-def _of_points(features: Features, S: Array) -> Array:
-    """Return the slopes through the covariance of the inducing points."""
+def of_points(features: Features, S: Array) -> Array:
+    """Return the slopes through the covariance of the inducing points.
+
+    S is the sum of ``L'kbar_i phi_Z,i'``, of shape (m, m).
+    """
     L, m = features.cholesky, features.Z.shape[0]
     of_factor = -np.tril(_backward(features, S))
     lower = np.tril(L.T @ of_factor)

@@ -9,6 +9,7 @@ import numpy as np
 
 from pymc_bsvm._typing import Array, Parameter
 from pymc_bsvm.losses import Loss
+from pymc_bsvm.streamed.ep import PropagatedEvidence, PropagationError
 from pymc_bsvm.streamed.evidence import InducingEvidence, inducing_evidence
 from pymc_bsvm.streamed.features import CovarianceFunction, Features
 from pymc_bsvm.streamed.mode import ModeError
@@ -51,8 +52,8 @@ class Model(Protocol):
 class InducingObjective:
     """The log evidence, and a prior if there is one, in the logarithms of the hyperparameters.
 
-    It is a `pymc_bsvm.search.Objective`. Each evaluation starts from the latent values of the one
-    before. Where there is no mode the value is -inf.
+    It is a `pymc_bsvm.search.Objective`. Each evaluation starts from where the one before ended.
+    Where the approximation fails the value is -inf.
 
     Parameters
     ----------
@@ -80,22 +81,22 @@ class InducingObjective:
         self.tau, self.jitter, self.tol = tau, jitter, tol
         self.evaluations = 0
         self.log_evidence = -np.inf
-        self._around: Array | None = None
+        self._start: Any = None
 
     def forget(self) -> None:
         """Start the next evaluation from nothing."""
-        self._around = None
+        self._start = None
 
     def features(self, values: Array) -> Features:
         """Return the prior at these hyperparameters."""
         of_kernel = self.model.split(values)[1]
         return Features.at(self.model.kernel, of_kernel, self.Z, self.model.offset, self.jitter)
 
-    def evidence(self, values: Array, around: Array | None = None) -> InducingEvidence:
-        """Return the evidence at these hyperparameters, from latent values nearby."""
+    def evidence(self, values: Array, start: Any = None) -> InducingEvidence | PropagatedEvidence:
+        """Return the evidence at these hyperparameters, from the start of one nearby."""
         features, loss = self.features(values), self.model.loss(values)
         return inducing_evidence(
-            self.passes, features, loss, tau=self.tau, around=around, tol=self.tol
+            self.passes, features, loss, tau=self.tau, around=start, tol=self.tol
         )
 
     def __call__(self, x: Array) -> tuple[float, Array]:
@@ -103,11 +104,11 @@ class InducingObjective:
         values = np.exp(x)
         self.evaluations += 1
         try:
-            evidence = self.evidence(values, self._around)
-        except (ModeError, ValueError):
-            self.log_evidence, self._around = -np.inf, None
+            evidence = self.evidence(values, self._start)
+        except (ModeError, PropagationError, ValueError):
+            self.log_evidence, self._start = -np.inf, None
             return -np.inf, np.zeros_like(x)
-        self._around, gradient = evidence.mode.f, evidence.gradient
+        self._start, gradient = evidence.start, evidence.gradient
         of_loss = self.model.likelihood.slopes(self.model.split(values)[0], gradient.parameters)
         slope = np.concatenate([of_loss, gradient.kernel])
         self.log_evidence = evidence.log_evidence

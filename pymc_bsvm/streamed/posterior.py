@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import solve_triangular
@@ -10,7 +11,22 @@ from scipy.linalg import solve_triangular
 from pymc_bsvm._typing import Array
 from pymc_bsvm.streamed.features import Features, latent
 
-__all__ = ["InducingPosterior"]
+__all__ = ["InducingPosterior", "Look"]
+
+
+class Look(NamedTuple):
+    """Rows as a posterior on inducing points sees them."""
+
+    mean: Array
+    """Means of the latent values, of shape (n,)."""
+    known: Array
+    """Variances ``phi'B⁻¹phi`` of what the inducing points carry, of shape (n,)."""
+    left: Array
+    """Variances ``k(x, x) - |phi_Z|²`` of what they leave out, of shape (n,)."""
+    phi: Array
+    """Features of the kernel, of shape (n, m)."""
+    half: Array
+    """All features divided by the factor of B, of shape (r, n)."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,21 +53,29 @@ class InducingPosterior:
 
     def moments(self, X: Array) -> tuple[Array, Array]:
         """Return the means and variances of the latent values of new rows."""
-        mean, phi, half = self._parts(X)
-        left = self.features.diagonal(X) - np.einsum("ij,ij->i", phi, phi)
-        return mean, np.maximum(left, 0.0) + np.einsum("ij,ij->j", half, half)
+        mean, known, left = self.look(X)[:3]
+        return mean, known + left
 
     def joint(self, X: Array) -> tuple[Array, Array]:
         """Return the mean and the covariance of the latent values of new rows."""
-        mean, phi, half = self._parts(X)
+        mean, _, _, phi, half = self.look(X)
         prior = self.features.kernel.matrix(self.features.values, X)
         return mean, prior - phi @ phi.T + half.T @ half
 
-    def _parts(self, X: Array) -> tuple[Array, Array, Array]:
-        """Return the means, the features of the kernel, and ``L⁻¹ phi`` with the factor of B."""
+    def weights_on(self, features: Features) -> Array:
+        """Return the weights of the function that has the means at other inducing points."""
+        of_offset = self.w[len(self.features.Z) :]
+        values = self.mean(features.Z) - np.sqrt(features.offset) * of_offset.sum()
+        of_kernel = solve_triangular(features.cholesky, values, lower=True)
+        return np.concatenate([of_kernel, of_offset])
+
+    def look(self, X: Array) -> Look:
+        """Return all there is to know of rows."""
         K = self.features.cross(X)
         mean = latent(K, self.features.coefficients(self.w))
         phi = self.features.whiten(K)
         columns = np.full((self.w.size, X.shape[0]), np.sqrt(self.features.offset))
         columns[: phi.shape[1]] = phi.T
-        return mean, phi, solve_triangular(self.cholesky, columns, lower=True, overwrite_b=True)
+        half = solve_triangular(self.cholesky, columns, lower=True, overwrite_b=True)
+        left = self.features.diagonal(X) - np.einsum("ij,ij->i", phi, phi)
+        return Look(mean, np.einsum("ij,ij->j", half, half), np.maximum(left, 0.0), phi, half)

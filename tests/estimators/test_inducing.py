@@ -329,7 +329,7 @@ def test_a_number_of_points_is_an_integer(kind, value):
         ({"kernel": "precomputed"}, ("Gram matrix", "inducing=None")),
         ({"kernel": kernels.Precomputed()}, ("Gram matrix", "Pass the kernel")),
         ({"full_bayes": True}, ("full_bayes=True", "inducing=None")),
-        ({"approximation": "ep"}, ("Laplace's method", "approximation='auto'")),
+        ({"approximation": "exact"}, ("expectation propagation", "'exact'", "inducing=None")),
     ],
     ids=str,
 )
@@ -341,7 +341,7 @@ def test_what_does_not_go_with_inducing_points(kind, settings, words):
 
 def test_a_kink_is_refused():
     X, _, y = curve(30)
-    with cases.refused(ValueError, "kink", "loss='silf'"):
+    with cases.refused(ValueError, "kink", "approximation='ep'", "loss='silf'"):
         BayesianSVR(inducing=10, loss="laplace").fit(X, y)
 
 
