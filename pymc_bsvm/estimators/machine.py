@@ -40,6 +40,7 @@ __all__ = [
 LAPLACE = Laplace(tol=1e-5)
 # The square of the residual is in the evidence, and itself in the means, in standard deviations.
 PROPAGATION = EP(tol=1e-4)
+_FAR = 0.4  # of two logarithms; from so far a start saves no steps
 _BLOCK = 4096  # new rows at a time, so that the memory of predictions does not grow with them
 
 
@@ -125,8 +126,8 @@ class Blueprint:
 class MachineEvidence:
     """The log evidence, and a prior if there is one, in the logarithms of the hyperparameters.
 
-    Each evaluation starts from where the one before ended. Where the approximation fails the value
-    is -inf.
+    Each evaluation starts from where that of the nearest hyperparameters ended. Where the
+    approximation fails the value is -inf.
     """
 
     def __init__(
@@ -136,11 +137,11 @@ class MachineEvidence:
         self.X, self.y, self.sample_weight = X, y, sample_weight
         self.evaluations = 0
         self.log_evidence = -np.inf
-        self._start: Array | None = None
+        self._ends: list[tuple[Array, Array]] = []
 
     def forget(self) -> None:
         """Start the next evaluation from nothing."""
-        self._start = None
+        self._ends = []
 
     def of(self, blueprint: Blueprint) -> Self:
         """Return the evidence of another model on the same rows."""
@@ -192,24 +193,29 @@ class MachineEvidence:
 
     def hindsight(self, members: Sequence[Fitted]) -> Hindsight:
         """Return what machines of a regression say of the rows."""
-        posteriors = [posterior_of(self.evidence(each.values)) for each in members]
-        cavities = [posterior.cavity_beside(self.sample_weight) for posterior in posteriors]
+        found = (self.evidence(each.values, self.nearest(np.log(each.values))) for each in members)
+        posteriors = map(posterior_of, found)  # one matrix at a time
+        seen = [(each.mean, each.cavity_beside(self.sample_weight)) for each in posteriors]
+        means, cavities = zip(*seen, strict=True)
         loss = noise_in(1.0, members[0].loss)
-        return Hindsight(self.y, loss, posteriors[0].mean, cavities, self.sample_weight)
+        return Hindsight(self.y, loss, means[0], cavities, self.sample_weight)
+
+    def value(self, x: Array) -> float:
+        """Return the value alone."""
+        evidence = self._at(x)
+        return (
+            -np.inf if evidence is None else evidence.log_evidence + self.blueprint.log_prior(x)[0]
+        )
 
     def __call__(self, x: Array) -> tuple[float, Array]:
         """Return the value and the gradient at logarithms of the hyperparameters."""
-        values = np.exp(x)
         self.evaluations += 1
-        K = self.blueprint.matrix(values, self.X)  # what a kernel refuses is not hidden
-        try:
-            evidence = self.evidence(values, self._start, K)
-        except (DualSolveError, ValueError):
-            self.log_evidence, self._start = -np.inf, None
+        evidence = self._at(x)
+        if evidence is None:
+            self.log_evidence = -np.inf
             return -np.inf, np.zeros_like(x)
-        self._start = evidence.start
         gradient = evidence.gradient
-        of_loss, of_kernel = self.blueprint.split(values)
+        of_loss, of_kernel = self.blueprint.split(np.exp(x))
         kernel, of_K = self.blueprint.kernel, np.asarray(gradient.K)
         slope = np.concatenate(
             [
@@ -222,6 +228,23 @@ class MachineEvidence:
             return -np.inf, np.zeros_like(x)
         log_prior, slope_of_prior = self.blueprint.log_prior(x)
         return self.log_evidence + log_prior, slope + slope_of_prior
+
+    def _at(self, x: Array) -> Evidence | None:
+        """Return the evidence at logarithms of the hyperparameters, None where it fails."""
+        values = np.exp(x)
+        K = self.blueprint.matrix(values, self.X)  # what a kernel refuses is not hidden
+        try:
+            evidence = self.evidence(values, self.nearest(x), K)
+        except (DualSolveError, ValueError):
+            return None
+        self._ends.append((x.copy(), evidence.start))
+        return evidence
+
+    def nearest(self, x: Array) -> Array | None:
+        """Return where the evaluation at the nearest logarithms ended; None if all are far."""
+        ends = ((float(np.abs(known - x).max()), start) for known, start in reversed(self._ends))
+        distance, start = min(ends, key=lambda end: end[0], default=(np.inf, None))
+        return start if distance < _FAR else None
 
 
 def posterior_of(evidence: Evidence) -> Posterior:
@@ -296,7 +319,7 @@ class Machine(Fitted):
     @classmethod
     def at(cls, objective: MachineEvidence, values: Array) -> Machine:
         """Return the machine at values of the hyperparameters."""
-        evidence = objective.evidence(values)
+        evidence = objective.evidence(values, objective.nearest(np.log(values)))
         posterior, solution = posterior_of(evidence), evidence.solution
         support = np.flatnonzero(solution.support)
         return cls(
