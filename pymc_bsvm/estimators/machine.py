@@ -19,9 +19,10 @@ from pymc_bsvm.evidence.approximation import Approximation, Evidence
 from pymc_bsvm.evidence.ep import EP
 from pymc_bsvm.evidence.flat_posterior import flat, with_width
 from pymc_bsvm.evidence.laplace import Laplace
-from pymc_bsvm.evidence.posterior import Posterior
+from pymc_bsvm.evidence.posterior import Cavity, Posterior
 from pymc_bsvm.evidence.sparse_posterior import SparsePosterior
 from pymc_bsvm.losses import Loss
+from pymc_bsvm.losses.base import RegressionLoss
 from pymc_bsvm.search import Hyperparameter
 from pymc_bsvm.solvers import DualSolveError
 
@@ -138,6 +139,7 @@ class MachineEvidence:
         self.evaluations = 0
         self.log_evidence = -np.inf
         self._ends: list[tuple[Array, Array]] = []
+        self._sight: tuple[Array, Array, Cavity] | None = None
 
     def forget(self) -> None:
         """Start the next evaluation from nothing."""
@@ -189,16 +191,31 @@ class MachineEvidence:
 
     def machine(self, values: Array) -> Machine:
         """Return the machine at values of the hyperparameters."""
-        return Machine.at(self, values)
+        evidence = self.near(values)
+        if isinstance(evidence.problem.loss, RegressionLoss):  # hindsight will ask for it
+            self._sight = (values, *self._seen_by(evidence))
+        return Machine.of(self, values, evidence)
+
+    def near(self, values: Array) -> Evidence:
+        """Return the evidence at these hyperparameters, from the nearest that was evaluated."""
+        return self.evidence(values, self.nearest(np.log(values)))
 
     def hindsight(self, members: Sequence[Fitted]) -> Hindsight:
         """Return what machines of a regression say of the rows."""
-        found = (self.evidence(each.values, self.nearest(np.log(each.values))) for each in members)
-        posteriors = map(posterior_of, found)  # one matrix at a time
-        seen = [(each.mean, each.cavity_beside(self.sample_weight)) for each in posteriors]
-        means, cavities = zip(*seen, strict=True)
+        means, cavities = zip(*(self._seen_at(each.values) for each in members), strict=True)
         loss = noise_in(1.0, members[0].loss)
         return Hindsight(self.y, loss, means[0], cavities, self.sample_weight)
+
+    def _seen_at(self, values: Array) -> tuple[Array, Cavity]:
+        """Return what `_seen_by` returns, without an evaluation if the last machine is there."""
+        if self._sight is not None and np.array_equal(self._sight[0], values):
+            return self._sight[1:]
+        return self._seen_by(self.near(values))
+
+    def _seen_by(self, evidence: Evidence) -> tuple[Array, Cavity]:
+        """Return the latent values with and without the row's own target."""
+        posterior = posterior_of(evidence)
+        return posterior.mean, posterior.cavity_beside(self.sample_weight)
 
     def value(self, x: Array) -> float:
         """Return the value alone."""
@@ -319,7 +336,11 @@ class Machine(Fitted):
     @classmethod
     def at(cls, objective: MachineEvidence, values: Array) -> Machine:
         """Return the machine at values of the hyperparameters."""
-        evidence = objective.evidence(values, objective.nearest(np.log(values)))
+        return cls.of(objective, values, objective.near(values))
+
+    @classmethod
+    def of(cls, objective: MachineEvidence, values: Array, evidence: Evidence) -> Machine:
+        """Return the machine with this evidence."""
         posterior, solution = posterior_of(evidence), evidence.solution
         support = np.flatnonzero(solution.support)
         return cls(
