@@ -24,7 +24,7 @@ _SCREEN = 100  # rows on which starts are compared
 _HALF_WAY = 500  # from so many rows on, a share of them finds the neighbourhood of the optimum
 _SHARE, _LEAST = 0.25, 300
 _NEWTON_STEPS = 8
-_SETTLED = 0.1  # of the gain: what a Newton step may promise in vain
+_SETTLED = 0.2  # of the gain; where one iteration gains less, others may follow that gain more
 # Factors of the starts. A narrow and a wide tube are hills of their own, so that both are climbed.
 _FACTORS = {
     "eta": (1.0, 4.0),
@@ -94,14 +94,15 @@ def search(
     everywhere = n <= _HALF_WAY
     some = objective if everywhere else objective.some(max(int(_SHARE * n), _LEAST), rng)
     settings: dict[str, Any] = {"n_jobs": n_jobs, "report": report, "maxiter": maxiter}
-    first = {"gain": gain if everywhere else 3.0 * gain, "give_way": everywhere, **settings}
+    least = _SETTLED * gain
+    first = {"gain": least if everywhere else 3.0 * gain, "give_way": everywhere, **settings}
     found = explore(some, starts, moves, restarts, **first)
     if everywhere:
         return found
     if found.ascents.interrupted:
         raise KeyboardInterrupt  # nothing is known of all rows
     whole = objective.of(found.objective.blueprint)
-    return Found(whole, _on_all_rows(found, whole, restarts, gain, settings), found.rivals)
+    return Found(whole, _on_all_rows(found, whole, restarts, least, settings), found.rivals)
 
 
 def _on_all_rows(
@@ -119,7 +120,7 @@ def _on_all_rows(
     bounds[:, 1] = np.maximum(bounds[:, 1], ends.max(axis=0))
     curvature = curvature_at(some, found.ascents.best.end, bounds)
     steps = min(_NEWTON_STEPS, settings["maxiter"])
-    polished = [polish(whole, run, curvature, bounds, _SETTLED * gain, steps) for run in runs]
+    polished = [polish(whole, run, curvature, bounds, gain, steps) for run in runs]
     interrupted = any(run.ending is Ending.INTERRUPTED for run in polished)
     ascents = Ascents(sorted(polished, key=lambda run: -run.objective), interrupted)
     settings["report"](len(runs), ascents.best.objective)
