@@ -94,22 +94,15 @@ def make_line_search(slope, center, function):
         Decorator that compiles, or does nothing.
     """
 
-    def along(t, y, f, w, p, df, pull, bend, offset):
+    def along(t, y, f, a, w, p, df, da, db, offset):
         """Return the derivative of the primal along the step, or inf behind a wall.
 
-        That of the quadratic part is ``pull + t bend``. With an offset the primal is minimised over
-        it at every t, which leaves a convex function.
+        With an offset the primal is minimised over it at every t, which leaves a convex function.
         """
         latent = f + t * df
         if offset:
             latent = latent + center(y, latent, w, p)
-        total = (slope(y, latent, w, p) * df).sum() + (pull + t * bend)
+        total = (slope(y, latent, w, p) * df).sum() + ((a + t * da) * (df - db)).sum()
         return total if math.isfinite(total) else math.inf
 
-    zero = make_zero(function(along), function)
-
-    def line_search(at_start, y, f, a, w, p, df, da, db, offset):
-        moved = df - db
-        return zero(at_start, y, f, w, p, df, (a * moved).sum(), (da * moved).sum(), offset)
-
-    return function(line_search)
+    return make_zero(function(along), function)

@@ -18,9 +18,9 @@ SLACK = 1.2  # another BLAS rounds otherwise, and a search may take another step
 STALE = 0.6  # of a stored number: what takes so much less deserves a new one
 
 FITS = {
-    ("regression", 200): {"solves": 53, "steps": 271, "matrices": 89, "elements": 69},
-    ("regression", 600): {"solves": 62, "steps": 355, "matrices": 106, "elements": 30},
-    ("outliers", 200): {"solves": 73, "steps": 369, "matrices": 129, "elements": 106},
+    ("regression", 200): {"solves": 53, "steps": 283, "matrices": 89, "elements": 69},
+    ("regression", 600): {"solves": 62, "steps": 355, "matrices": 102, "elements": 27},
+    ("outliers", 200): {"solves": 92, "steps": 388, "matrices": 167, "elements": 140},
     ("classification", 200): {"solves": 6, "steps": 16, "matrices": 21, "elements": 18},
 }
 """``elements`` are those of all kernel matrices, in units of n²."""
