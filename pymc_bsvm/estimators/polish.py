@@ -48,7 +48,12 @@ def curvature_at(objective: Tunable, x: Array, bounds: Array) -> Array:
 
 
 def polish(
-    objective: Tunable, run: Restart, curvature: Array, bounds: Array, gain: float
+    objective: Tunable,
+    run: Restart,
+    curvature: Array,
+    bounds: Array,
+    gain: float,
+    steps: int = _STEPS,
 ) -> Restart:
     """Go on from the end of a search while a step promises more than ``gain``.
 
@@ -64,6 +69,8 @@ def polish(
         Box of the logarithms.
     gain : float
         In nats.
+    steps : int
+        Largest number of steps.
 
     Returns
     -------
@@ -74,7 +81,7 @@ def polish(
     place = _Place(run.end, *objective(run.end), objective.log_evidence)
     H, ending = curvature * objective.rows, Ending.MAX_ITER
     try:
-        for _ in range(_STEPS):
+        for _ in range(steps):
             step = _step(H, place.slope, place.x, bounds)
             promised = place.slope @ step - 0.5 * step @ H @ step
             if promised < gain or not np.isfinite(place.value):

@@ -95,7 +95,8 @@ class BayesianSVR(RegressionPredictions, RecursiveRegressor):
     sampler : dict, optional
         Arguments of `pymc.sample` for `full_bayes`, such as ``{"draws": 500}``.
     tol : float, default 0.01
-        Gain of an iteration of the search, in nats of log evidence, below which it stops.
+        Gain, in nats of log evidence, that the search leaves behind: it stops where an iteration
+        gains a fifth of it.
     max_iter : int, default 200
         Largest number of iterations of the search, for each start.
     random_state : int, RandomState or None, default None
