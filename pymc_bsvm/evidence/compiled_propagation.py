@@ -1,239 +1,206 @@
 """Expectation propagation in compiled code: dense covariances, rows that count once.
 
-The lines of `pymc_bsvm.evidence.sweep` for arrays, with the iteration that it shares with them.
+The lines of `pymc_bsvm.evidence.sweep` for arrays, with the iteration that it shares with them. The
+loss and the covariance are known by addresses alone, so that one compilation serves them all.
 """
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
+from numba import carray, types
 
-from pymc_bsvm.covariance.compiled import (
-    DENSE_CONDITIONING,
-    LOW_RANK_CONDITIONING,
-    Conditioning,
-    reduced,
-)
+from pymc_bsvm.covariance.address import call
 from pymc_bsvm.covariance.lapack import pivoted_cholesky
-from pymc_bsvm.covariance.woodbury import Parts
-from pymc_bsvm.evidence.compiled_tilted import averages
 from pymc_bsvm.evidence.iteration import CONVERGED, LOW, MANY, make_propagate
 from pymc_bsvm.evidence.mixing import mix
 from pymc_bsvm.evidence.sites import Sites
-from pymc_bsvm.evidence.sweep import LEAST_VARIANCE, MOST_REFINEMENTS, ROUNDING
-from pymc_bsvm.losses import Loss
-from pymc_bsvm.losses.numba_language import function
+from pymc_bsvm.evidence.sweep import LEAST_VARIANCE
+from pymc_bsvm.losses.numba_language import function, inlined
 from pymc_bsvm.losses.tilted import NODES
 
-__all__ = ["Look", "Numbers", "covariance_slopes", "log_evidence", "propagation", "restart"]
+__all__ = ["PROPAGATION", "propagation"]
 
-# what does not depend on the loss is compiled once
-shared = numba.njit(cache=True, fastmath=False, nogil=True, error_model="numpy")
+_REAL, _COUNT = types.CPointer(types.float64), types.int64
+PROPAGATION = types.int64(*[types.intp] * 3, *[_COUNT] * 5, types.float64, *[_REAL] * 11)
+"""What `propagation` returns takes."""
 
 
 class Numbers(NamedTuple):
     """What a look at all rows reads."""
 
-    K: Any
+    marginals: Any
+    """Address of a function of `pymc_bsvm.evidence.compiled_marginals`."""
+    covariance: Any
+    """The matrix that it takes."""
+    averages: Any
+    """Address of what `pymc_bsvm.evidence.compiled_tilted.averages` returns."""
     y: Any
     m: Any
     p: Any
     """Parameters of the formulas, of shape (k, n)."""
     outline: Any
     """See `pymc_bsvm.evidence.compiled_tilted.edges`."""
+    points: Any
+    density: Any
+    """Space for the points of all rows and their tilted probabilities, of shape (n, count)."""
 
 
 class Look(NamedTuple):
     """What follows from the sites; the names are those of `pymc_bsvm.evidence.sweep.Sweep`."""
 
     error: Any
+    log_det: Any
     sites: Any
     matched: Any
-    variance: Any
-    g: Any
-    a: Any
-    centre: Any
-    """Means of the cavities."""
-    width: Any
-    """Variances of the cavities."""
-    log_z: Any
-    left: Any
-    log_det: Any
+    known: Any
+    """Variances, what sites leave of them, the dual a, and ``K a``, of shape (4, n)."""
+    cavity: Any
+    """Means and variances of the cavities, of shape (2, n)."""
+    moments: Any
+    """The averages, of shape (4, n)."""
 
 
-@functools.cache
-def propagation(loss_type: type[Loss]) -> Callable[..., Any]:
-    """Return ``(model, start, tol, max_iter) -> (Look, status)``; an empty start is none.
+def propagation() -> Callable[..., Any]:
+    """Return the function whose types are `PROPAGATION`.
 
-    Without a start, or if it fails, the sweeps begin with sites that say nothing. From those of
-    Laplace's approximation they are hardly fewer, and its solver takes the longest to compile.
+    It propagates from a start, with a covariance of low rank first where K has one. An empty start
+    is sites that say nothing. From those of Laplace's approximation the sweeps are hardly fewer,
+    and its solver takes the longest to compile. It fills in what
+    `pymc_bsvm.graph.propagate.Propagate` returns, and returns the status.
     """
-    dense = _iteration(loss_type, DENSE_CONDITIONING)
-    low_rank = _iteration(loss_type, LOW_RANK_CONDITIONING)
+    iterate = make_propagate(look_at, following, keep, inlined)
 
-    @function
-    def in_two_ranks(model, sites, tol, max_iter):
-        """Propagate, with a covariance of low rank first where K has one."""
-        n = model.y.size
-        if n >= MANY:
-            A = pivoted_cholesky(model.K)
-            if 0 < A.shape[1] <= LOW * n:
-                thin = Numbers(Parts(A, np.zeros(n)), model.y, model.m, model.p, model.outline)
-                look, _, status = low_rank(thin, sites, tol, max_iter)
-                if status == CONVERGED:
-                    sites = look.sites
-        look, _, status = dense(model, sites, tol, max_iter)
-        return look, status
-
-    @function
-    def propagate(model, start, tol, max_iter):
-        n = model.y.size
-        if start.size == 2 * n:
-            look, status = in_two_ranks(model, starting(start, model.m), tol, max_iter)
+    @inlined
+    def propagate(
+        dense,
+        low_rank,
+        averages,
+        n,
+        n_parameters,
+        n_pieces,
+        n_start,
+        max_iter,
+        tol,
+        K,
+        y,
+        m,
+        p,
+        outline,
+        start,
+        value,
+        rows,
+        points,
+        density,
+        after,
+    ):
+        K, y, m, count = carray(K, (n, n)), carray(y, n), carray(m, n), n_pieces * NODES.size
+        p, outline = carray(p, (n_parameters, n)), carray(outline, (n_pieces, 5, n))
+        points, density = carray(points, (n, count)), carray(density, (n, count))
+        sites = starting(carray(start, n_start), m)
+        A = pivoted_cholesky(K) if n >= MANY else np.empty((n, 0))
+        for exact in range(0 if 0 < A.shape[1] <= LOW * n else 1, 2):
+            marginals, covariance = (dense, K) if exact else (low_rank, A)
+            model = Numbers(marginals, covariance, averages, y, m, p, outline, points, density)
+            look, _, status = iterate(model, sites, tol, max_iter)
             if status == CONVERGED:
-                return look, status
-        return in_two_ranks(model, Sites(np.zeros(n), np.zeros(n)), tol, max_iter)
+                sites = look.sites
+        if status == CONVERGED:
+            fill(look, m, carray(value, 1), carray(rows, (4, n)), carray(after, 2 * n))
+        return status
 
     return propagate
 
 
-@functools.cache
-def _iteration(loss_type: type[Loss], conditioning: Conditioning) -> Callable[..., Any]:
-    """Return the iteration for one kind of covariance."""
-
-    @function
-    def follow(look, points, steps, damping):
-        return following(look.variance, look.g, points, steps, damping)
-
-    return make_propagate(_look(loss_type, conditioning), follow, function)
-
-
-def _look(loss_type: type[Loss], conditioning: Conditioning) -> Callable[..., Any]:
-    """Return ``(model, sites) -> Look``."""
-    condition, average = conditioning.condition, averages(loss_type).average
-    solve, of_residual = _solve(conditioning), loss_type.task == "regression"
-
-    @function
-    def tilted(model, centre, width):
-        """Return ``log Z``, its first and minus its second derivative, and the tilted variance."""
-        n, count = centre.size, model.outline.shape[0] * NODES.size
-        x, density = np.empty(count), np.empty(count)
-        log_z, alpha, nu, spread = np.empty(n), np.empty(n), np.empty(n), np.empty(n)
-        for i in range(n):
-            y = model.y[i]
-            u = y - centre[i] if of_residual else y * centre[i]
-            row = average(u, width[i], model.p, i, model.outline, x, density)
-            log_z[i], nu[i], spread[i] = row.log_z, row.nu, row.variance
-            alpha[i] = -row.alpha if of_residual else y * row.alpha
-        return log_z, alpha, nu, spread
-
-    @function
-    def look(model, sites):
-        known = condition(model.K, sites.precision)
-        a, g = solve(model.K, known, sites.precision, sites.shift)
-        centre, width, proper = cavities(model.m, known, a, g)
-        left, q, log_det = known.left, known.variance, known.log_det
-        if not proper:
-            return Look(math.inf, sites, sites, q, g, a, centre, width, left, left, log_det)
-        log_z, alpha, nu, spread = tilted(model, centre, width)
-        n, error = q.size, 0.0
-        precision, shift = np.empty(n), np.empty(n)
-        for i in range(n):
-            precision[i] = nu[i] * (width[i] / spread[i])
-            shift[i] = precision[i] * (centre[i] + width[i] * alpha[i] - model.m[i]) + alpha[i]
-            apart = max(
-                abs(precision[i] - sites.precision[i]) * q[i],
-                abs(alpha[i] - a[i]) * math.sqrt(q[i]),
-            )
-            proper = proper and math.isfinite(precision[i]) and math.isfinite(alpha[i])
-            error = max(error, apart)
-        error = error if proper else math.inf
-        matched = Sites(precision, shift)
-        return Look(error, sites, matched, q, g, a, centre, width, log_z, left, log_det)
-
-    return look
+@function
+def look_at(model, sites):
+    """Return the look at all rows for these sites."""
+    n, K = model.y.size, model.covariance
+    known, moments = (
+        np.full((4, n), np.nan),
+        np.full((4, n), np.nan),
+    )  # as a failed call leaves them
+    matched, log_det = Sites(np.empty(n), np.empty(n)), np.full(1, np.nan)
+    cavity = np.empty((2, n))
+    call(model.marginals, (n, K.shape[1], K, sites.precision, sites.shift, known, log_det))
+    if not (math.isfinite(log_det[0]) and proper(model.m, known, cavity)):
+        return Look(math.inf, log_det[0], sites, matched, known, cavity, moments)
+    given = n, model.p.shape[0], model.outline.shape[0], model.y, model.p, model.outline
+    call(model.averages, (*given, cavity, moments, model.points, model.density))
+    error = matching(model.m, sites, known, cavity, moments, matched)
+    return Look(error, log_det[0], sites, matched, known, cavity, moments)
 
 
-@shared
+@inlined
+def matching(m, sites, known, cavity, moments, matched):
+    """Fill in the matching sites and return how far the moments are apart."""
+    error, finite = 0.0, True
+    for i in range(m.size):
+        centre, width, alpha = cavity[0, i], cavity[1, i], moments[1, i]
+        precision = moments[2, i] * (width / moments[3, i])
+        shift = precision * (centre + width * alpha - m[i]) + alpha
+        finite = finite and math.isfinite(precision) and math.isfinite(alpha)
+        q, matched.precision[i], matched.shift[i] = known[0, i], precision, shift
+        of_precision = abs(precision - sites.precision[i]) * q
+        error = max(error, of_precision, abs(alpha - known[2, i]) * math.sqrt(q))
+    return error if finite else math.inf
+
+
+@inlined
 def starting(start, m):
     """Return the sites that a start stands for."""
     n = m.size
-    precision, shift = np.empty(n), np.empty(n)
-    for i in range(n):
-        precision[i] = max(start[i], 0.0)
-        shift[i] = start[n + i] - precision[i] * m[i]
+    precision, shift = np.zeros(n), np.zeros(n)
+    if start.size == 2 * n:
+        for i in range(n):
+            precision[i] = max(start[i], 0.0)
+            shift[i] = start[n + i] - precision[i] * m[i]
     return Sites(precision, shift)
 
 
-@shared
-def restart(sites, m):
-    """Return the start that stands for sites."""
-    n = m.size
-    start = np.empty(2 * n)
+@inlined
+def keep(points, steps, kept, sites, matched):
+    """Put a sweep behind the kept ones, in place of the first where they are many."""
+    n, first = sites.precision.size, 1 if kept == points.shape[0] else 0
+    for k in range(first, kept):
+        for i in range(2 * n):
+            points[k - first, i], steps[k - first, i] = points[k, i], steps[k, i]
+    last = kept - first
     for i in range(n):
-        start[i] = sites.precision[i]
-        start[n + i] = sites.shift[i] + sites.precision[i] * m[i]
-    return start
+        points[last, i], points[last, n + i] = sites.precision[i], sites.shift[i]
+        steps[last, i] = matched.precision[i] - sites.precision[i]
+        steps[last, n + i] = matched.shift[i] - sites.shift[i]
+    return last + 1
 
 
-@shared
-def cavities(m, known, a, g):
-    """Return the means and the variances of the cavities, and whether they are proper."""
-    n, q, left = a.size, known.variance, known.left
-    centre, width, largest = np.empty(n), np.empty(n), 1e-200
-    for i in range(n):
-        largest = max(largest, q[i])
-    proper = math.isfinite(known.log_det)
-    for i in range(n):
-        width[i] = max(q[i] / left[i], LEAST_VARIANCE * largest)
-        centre[i] = m[i] + g[i] - width[i] * a[i]
-        proper = proper and left[i] > 0.0 and math.isfinite(q[i])
-        proper = proper and math.isfinite(centre[i]) and math.isfinite(width[i])
-    return centre, width, proper
+@inlined
+def proper(m, known, cavity):
+    """Fill in the cavities and return whether they are proper."""
+    largest, fine = 1e-200, True
+    for i in range(m.size):
+        largest = max(largest, known[0, i])
+    for i in range(m.size):
+        q, left, a, g = known[0, i], known[1, i], known[2, i], known[3, i]
+        cavity[1, i] = max(q / left, LEAST_VARIANCE * largest)
+        cavity[0, i] = m[i] + g - cavity[1, i] * a
+        fine = fine and left > 0.0 and math.isfinite(q)
+        fine = fine and math.isfinite(cavity[0, i]) and math.isfinite(cavity[1, i])
+    return fine
 
 
-@functools.cache
-def _solve(conditioning: Conditioning) -> Callable[..., Any]:
-    """Return ``(K, known, T, shift) -> (a, K a)``; see `pymc_bsvm.evidence.sweep`."""
-    shrink, times, diagonal = conditioning.shrink, conditioning.times, conditioning.diagonal
-
-    @function
-    def solve(K, known, T, shift):
-        n, q = T.size, known.variance
-        a, of_diagonal, rest = shrink(K, known, T, shift), diagonal(K), np.empty(n)
-        g = times(K, a)
-        for _ in range(MOST_REFINEMENTS):
-            for i in range(n):
-                rest[i] = (shift[i] - a[i]) - T[i] * g[i]
-            correction, largest = shrink(K, known, T, rest), 0.0
-            for i in range(n):
-                a[i] += correction[i]
-                largest = max(largest, abs(correction[i]) * math.sqrt(q[i]))
-            g = times(K, a)
-            if not largest > ROUNDING:
-                break
-        for i in range(n):
-            if T[i] * of_diagonal[i] > 1.0:
-                g[i] = (shift[i] - a[i]) / T[i]
-        return a, g
-
-    return solve
-
-
-@shared
-def following(q, g, points, steps, damping):
+@inlined
+def following(look, points, steps, damping):
     """Return the mixed sites, on the rows where their precision is negative the plain step."""
-    (count, d), n = steps.shape, q.size
+    (count, d), n, known = steps.shape, look.known.shape[1], look.known
     measured, precision, shift = np.empty((count, d)), np.empty(n), np.empty(n)
     for k in range(count):
         for i in range(n):
-            measured[k, i] = q[i] * steps[k, i]
-            measured[k, n + i] = math.sqrt(q[i]) * (steps[k, n + i] - g[i] * steps[k, i])
+            q, g = known[0, i], known[3, i]
+            measured[k, i] = q * steps[k, i]
+            measured[k, n + i] = math.sqrt(q) * (steps[k, n + i] - g * steps[k, i])
     new = mix(points, steps, measured, damping)
     for i in range(n):
         precision[i], shift[i] = new[i], new[n + i]
@@ -243,26 +210,14 @@ def following(q, g, points, steps, damping):
     return Sites(precision, shift)
 
 
-@shared
-def log_evidence(look):
-    """Return the sum of the terms of `pymc_bsvm.evidence.sweep.Sweep.terms`."""
-    total = -0.5 * look.log_det
-    for i in range(look.a.size):
-        a = look.a[i]
-        fit = look.log_z[i] + 0.5 * look.width[i] * a * a
-        total += fit - 0.5 * (a * look.g[i] + math.log(look.left[i]))
-    return total
-
-
-@shared
-def covariance_slopes(K, look):
-    """Return the derivatives of the log evidence with respect to a dense K."""
-    R = reduced(_condition(K, look.sites.precision))
-    n = look.a.size
+@inlined
+def fill(look, m, value, rows, start):
+    """Fill in the sum of the terms of `Sweep.terms`, the rows and the start of a neighbour."""
+    n, total = m.size, -0.5 * look.log_det
     for i in range(n):
-        for j in range(n):
-            R[i, j] = 0.5 * (look.a[i] * look.a[j] - R[i, j])
-    return R
-
-
-_condition = DENSE_CONDITIONING.condition
+        left, a, g = look.known[1, i], look.known[2, i], look.known[3, i]
+        width, precision = look.cavity[1, i], look.sites.precision[i]
+        total += look.moments[0, i] + 0.5 * width * a * a - 0.5 * (a * g + math.log(left))
+        rows[0, i], rows[1, i], rows[2, i], rows[3, i] = a, precision, look.cavity[0, i], width
+        start[i], start[n + i] = precision, look.sites.shift[i] + precision * m[i]
+    value[0] = total

@@ -7,27 +7,25 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
+from numba import carray, types
 
 from pymc_bsvm.losses import Loss, formulas, numba_language
-from pymc_bsvm.losses.numba_language import function
+from pymc_bsvm.losses.numba_language import function, inlined
 from pymc_bsvm.losses.tilted import DEEP, LOG_ROOT_2PI, NODES, WEIGHTS, Tilted
 from pymc_bsvm.solvers.weighted import row_of
 
-__all__ = ["Averages", "averages", "edges"]
+__all__ = ["AVERAGES", "averages", "edges"]
 
 _LOST = 700.0  # nats below the highest point, where nothing is left
 
 
-class Averages(NamedTuple):
-    """Compiled functions of a row's Gaussian ``N(u, v)`` of the argument."""
-
-    average: Any
-    """``(u, v, p, i, pieces, x, density) -> Tilted`` for row i, with two arrays to work in."""
-    resolve: Any
-    """The same arguments: fill in points and their tilted probabilities, return the log mass."""
+_REAL = types.CPointer(types.float64)
+AVERAGES = types.int64(*[types.int64] * 3, *[_REAL] * 7)
+"""What `averages` returns takes."""
 
 
 def edges(loss: Loss, n: int) -> Any:
@@ -58,9 +56,37 @@ def _reach(left, right, slope_left, slope_right, u, v):
     return max(left, lowest - width), min(right, lowest + width)
 
 
+def averages(loss_type: type[Loss]) -> Callable[..., Any]:
+    """Return the function whose types are `AVERAGES`: it fills in the averages of all rows.
+
+    In ``moments``, of shape (4, n), these are those of `Tilted`, for the derivatives with respect
+    to the latent values; in ``points`` and ``density``, of shape (n, count), the points of the
+    tilted densities and their probabilities.
+    """
+    average, of_residual = row_average(loss_type), loss_type.task == "regression"
+
+    @inlined
+    def fill(n, n_parameters, n_pieces, y, p, outline, cavity, moments, points, density):
+        y, cavity, count = carray(y, n), carray(cavity, (2, n)), n_pieces * NODES.size
+        p, outline = carray(p, (n_parameters, n)), carray(outline, (n_pieces, 5, n))
+        points, density = carray(points, (n, count)), carray(density, (n, count))
+        moments = carray(moments, (4, n))
+        for i in range(n):
+            u = y[i] - cavity[0, i] if of_residual else y[i] * cavity[0, i]
+            row = average(u, cavity[1, i], p, i, outline, points[i], density[i])
+            moments[0, i], moments[2, i], moments[3, i] = row.log_z, row.nu, row.variance
+            moments[1, i] = -row.alpha if of_residual else y[i] * row.alpha
+        return 0
+
+    return fill
+
+
 @functools.cache
-def averages(loss_type: type[Loss]) -> Averages:
-    """Return the compiled averages of a loss."""
+def row_average(loss_type: type[Loss]) -> Callable[..., Any]:
+    """Return the compiled ``(u, v, p, i, pieces, x, density) -> Tilted``, for row i.
+
+    It fills in the points and their tilted probabilities, if it has any.
+    """
     stated, row = formulas(loss_type, numba_language), row_of(loss_type.n_parameters())
     value, derivative = stated.value, stated.derivative
     log_normalizer: Any = stated.log_normalizer
@@ -119,11 +145,11 @@ def averages(loss_type: type[Loss]) -> Averages:
         return moments(log_z, -mean_slope, bend / v, spread)
 
     if loss_type.blurring is None:
-        return Averages(average, resolve)
+        return average
     closed = function(loss_type.blurring(numba_language))
 
     @function
     def averaged(u, v, p, i, pieces, x, density):
         return closed(u, v, *row(p, i))
 
-    return Averages(averaged, resolve)
+    return averaged

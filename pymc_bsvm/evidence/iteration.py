@@ -24,7 +24,10 @@ _SHORTEST_REST = 2  # steps that are not mixed after a mixture that was taken ba
 
 
 def make_propagate(
-    look: Callable[..., Any], follow: Callable[..., Any], function: Callable[..., Any]
+    look: Callable[..., Any],
+    follow: Callable[..., Any],
+    keep: Callable[..., Any],
+    function: Callable[..., Any],
 ) -> Callable[..., Any]:
     """Return the iteration for what looks at all rows.
 
@@ -36,6 +39,9 @@ def make_propagate(
     follow : callable
         ``(sweep, points, steps, damping)``: the sites to look at after a sweep, which is the last
         of the points.
+    keep : callable
+        ``(points, steps, kept, sites, matched)``: put a sweep behind the kept ones, in place of the
+        first where they are many, and return how many are kept then.
     function : callable
         Decorator that compiles, or does nothing.
 
@@ -44,7 +50,6 @@ def make_propagate(
     callable
         ``(model, sites, tol, max_iter) -> (sweep, n_iter, status)`` with the best sweep.
     """
-    keep = function(_keep)
 
     def propagate(model, sites, tol, max_iter):
         sweep = look(model, sites)
@@ -78,16 +83,3 @@ def make_propagate(
         return best, n_iter, STALLED if math.isfinite(after.error) else IMPROPER
 
     return function(propagate)
-
-
-def _keep(points, steps, kept, sites, matched):
-    """Put a sweep behind the kept ones, in place of the first where they are many."""
-    if kept == _WINDOW + 1:
-        kept = _WINDOW
-        for k in range(kept):
-            points[k], steps[k] = points[k + 1], steps[k + 1]
-    n = sites.precision.size
-    points[kept, :n], points[kept, n:] = sites.precision, sites.shift
-    steps[kept, :n], steps[kept, n:] = matched.precision, matched.shift
-    steps[kept] -= points[kept]
-    return kept + 1

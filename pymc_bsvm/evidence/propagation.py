@@ -139,4 +139,14 @@ def _follow(sweep: Sweep, points: Array, steps: Array, damping: float) -> Sites:
     return Sites(np.where(proper, new[:n], plain[:n]), np.where(proper, new[n:], plain[n:]))
 
 
-_propagate = make_propagate(_look, _follow, numpy_language.function)
+def _keep(points: Array, steps: Array, kept: int, sites: Sites, matched: Sites) -> int:
+    """Put a sweep behind the kept ones, in place of the first where they are many."""
+    if kept == points.shape[0]:
+        kept -= 1
+        points[:kept], steps[:kept] = points[1:], steps[1:]
+    points[kept] = np.concatenate(sites)
+    steps[kept] = np.concatenate(matched) - points[kept]
+    return kept + 1
+
+
+_propagate = make_propagate(_look, _follow, _keep, numpy_language.function)

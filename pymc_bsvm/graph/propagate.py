@@ -14,19 +14,22 @@ from pytensor.graph import Apply
 
 from pymc_bsvm import losses, symbolic
 from pymc_bsvm._pytensor.numba import register_funcify_default_op_cache_key
-from pymc_bsvm.evidence.compiled_propagation import (
-    Numbers,
+from pymc_bsvm.covariance.address import call
+from pymc_bsvm.evidence.compiled_marginals import (
+    MARGINALS,
+    SLOPES,
     covariance_slopes,
-    log_evidence,
-    propagation,
-    restart,
+    dense_marginals,
+    low_rank_marginals,
 )
-from pymc_bsvm.evidence.compiled_tilted import averages
+from pymc_bsvm.evidence.compiled_propagation import PROPAGATION, propagation
+from pymc_bsvm.evidence.compiled_tilted import AVERAGES
+from pymc_bsvm.evidence.compiled_tilted import averages as averages_of
 from pymc_bsvm.evidence.ep import EP
-from pymc_bsvm.evidence.iteration import CONVERGED
 from pymc_bsvm.graph.integrate import Attach
 from pymc_bsvm.losses import Loss
 from pymc_bsvm.losses.tilted import NODES, tilted_density
+from pymc_bsvm.ops.address import compiled_at
 from pymc_bsvm.ops.base import BsvmOp, WarmStarted, as_float, code_version
 
 __all__ = ["Propagate", "Propagated", "compiles"]
@@ -161,69 +164,50 @@ def _by_row(parameters: Sequence[Any], y: Any) -> Any:
     """Return parameters, scalars and vectors, as a matrix of shape (k, n)."""
     if not parameters:
         return pt.zeros((0, y.shape[0]))
-    return pt.stack([pt.as_tensor_variable(x).astype("float64") + 0.0 * y for x in parameters])
+    rows = [pt.as_tensor_variable(x).astype("float64") for x in parameters]
+    if any(row.type.ndim for row in rows):
+        return pt.stack([row + 0.0 * y for row in rows])
+    return pt.stack(rows)[:, None] + 0.0 * y  # joined as numbers, which compiles faster
 
 
 def _outline(loss: Loss, y: Any) -> Any:
     """Return the outline of the loss for all rows; see `pymc_bsvm.evidence.compiled_tilted`."""
     signed = [] if loss.outline is None else loss.outline.signed
-    if not signed:
-        return pt.zeros((0, 5, y.shape[0]))
     ends = [(x.left, x.right, x.slope_left, x.slope_right, sign) for x, sign in signed]
-    return pt.stack([_by_row(x, y) for x in ends])
+    rows = _by_row([end for piece in ends for end in piece], y)
+    return rows.reshape((len(ends), 5, y.shape[0]))
 
 
 @register_funcify_default_op_cache_key(Propagate)
 def _compile_propagate(op: Propagate, node: Apply, **_: Any) -> tuple[Any, int]:
-    propagate, resolve = propagation(op.loss_type), averages(op.loss_type).resolve
-    tol, max_iter, of_residual = (
-        op.approximation.tol,
-        op.approximation.max_iter,
-        op.loss_type.task == "regression",
-    )
-    count = NODES.size
-
-    @numba.njit(fastmath=False, nogil=True)
-    def densities(model, look):  # type: ignore[no-untyped-def]
-        n, width = model.y.size, count * model.outline.shape[0]
-        points, density = np.empty((n, width)), np.empty((n, width))
-        if width == 0:
-            return points, density
-        for i in range(n):
-            y, c = model.y[i], look.centre[i]
-            u = y - c if of_residual else y * c
-            resolve(u, look.width[i], model.p, i, model.outline, points[i], density[i])
-        return points, density
+    dense, low_rank = (compiled_at(f, MARGINALS) for f in (dense_marginals, low_rank_marginals))
+    averages = compiled_at(averages_of, AVERAGES, op.loss_type)
+    propagate = compiled_at(propagation, PROPAGATION)
+    slopes = compiled_at(covariance_slopes, SLOPES)
+    tol, max_iter, count = op.approximation.tol, op.approximation.max_iter, NODES.size
 
     @numba.njit(fastmath=False, nogil=True)
     def compiled(K, y, m, p, outline, *fields_and_start):  # type: ignore[no-untyped-def]
-        start = fields_and_start[-1]
-        n, none = y.size, np.full(y.size, np.nan)
+        n, pieces, start = y.size, outline.shape[0], fields_and_start[-1]
+        K, y, m = np.ascontiguousarray(K), np.ascontiguousarray(y), np.ascontiguousarray(m)
+        p, outline = np.ascontiguousarray(p), np.ascontiguousarray(outline)
+        start = np.ascontiguousarray(start)
+        value, of_K, rows = np.full(1, np.nan), np.full((n, n), np.nan), np.full((4, n), np.nan)
+        points, density = np.empty((n, pieces * count)), np.empty((n, pieces * count))
+        after = np.empty(2 * n)
         finite = np.isfinite(K).all() and np.isfinite(y).all() and np.isfinite(m).all()
         if finite and np.isfinite(p).all():
-            model = Numbers(
-                np.ascontiguousarray(K),
-                np.ascontiguousarray(y),
-                np.ascontiguousarray(m),
-                np.ascontiguousarray(p),
-                np.ascontiguousarray(outline),
-            )
-            look, status = propagate(model, start, tol, max_iter)
-            if status == CONVERGED:
-                points, density = densities(model, look)
-                return (
-                    np.asarray(log_evidence(look)),
-                    covariance_slopes(model.K, look),
-                    look.a,
-                    look.sites.precision,
-                    look.centre,
-                    look.width,
-                    points,
-                    density,
-                    restart(look.sites, model.m),
-                )
-        nothing = np.zeros((n, 0))
-        of_K = np.full(K.shape, np.nan)
-        return np.asarray(np.nan), of_K, none, none, none, none, nothing, nothing, np.zeros(0)
+            addresses = dense(), low_rank(), averages()
+            given, outputs = (K, y, m, p, outline), (value, rows, points, density, after)
+            for begin in (start, start[:0]):  # anew, where the start fails
+                numbers = n, p.shape[0], pieces, begin.size, max_iter, tol
+                if not np.isfinite(value[0]):
+                    call(propagate(), (*addresses, *numbers, *given, begin, *outputs))
+        a, precision, centre, width = rows[0], rows[1], rows[2], rows[3]
+        if np.isfinite(value[0]):  # which is written last
+            call(slopes(), (n, K, precision, a, of_K))
+        else:
+            points, density, after = points[:, :0].copy(), density[:, :0].copy(), after[:0].copy()
+        return np.asarray(value[0]), of_K, a, precision, centre, width, points, density, after
 
     return compiled, code_version()

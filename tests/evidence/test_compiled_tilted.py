@@ -1,12 +1,16 @@
 """Compiled averages against the interpreted ones, which are tested in multiple precision."""
 
+import ctypes
+
 import numba
 import numpy as np
 import pytest
 
 from pymc_bsvm import losses
-from pymc_bsvm.evidence.compiled_tilted import averages, edges
+from pymc_bsvm.evidence.compiled_tilted import AVERAGES, averages, edges
 from pymc_bsvm.losses.tilted import NODES, tilted_density
+
+POINTER = ctypes.POINTER(ctypes.c_double)
 
 
 @pytest.mark.parametrize(
@@ -16,26 +20,19 @@ from pymc_bsvm.losses.tilted import NODES, tilted_density
 )
 def test_averages_of_rows(loss, rng):
     u, v = 3.0 * rng.normal(size=60), 10.0 ** rng.uniform(-4.0, 4.0, size=60)
-    outline, p = edges(loss, 60), loss.by_row(60)
-    average, resolve = averages(type(loss))
-    closed = loss.blurring is not None
+    outline, p, closed = edges(loss, 60), loss.by_row(60), loss.blurring is not None
+    count, slope = outline.shape[0] * NODES.size, 1.0
+    y, cavity = np.ones(60), np.array([u, v])
+    if loss.task == "regression":
+        y, cavity[0], slope = np.zeros(60), -u, -1.0  # of the argument y - f in f
+    moments, x, density = np.empty((4, 60)), np.empty((60, count)), np.empty((60, count))
+    arrays = y, p, outline, cavity, moments, x, density
+    fill = numba.cfunc(AVERAGES)(averages(type(loss)).py_func)
+    fill.ctypes(60, p.shape[0], outline.shape[0], *[z.ctypes.data_as(POINTER) for z in arrays])
 
-    @numba.njit
-    def every(u, v, p, outline):
-        count = outline.shape[0] * NODES.size
-        moments, x, density = np.empty((4, 60)), np.empty((60, count)), np.empty((60, count))
-        for i in range(60):
-            row = average(u[i], v[i], p, i, outline, x[i], density[i])
-            moments[0, i], moments[1, i] = row.log_z, row.alpha
-            moments[2, i], moments[3, i] = row.nu, row.variance
-            if not closed:
-                resolve(u[i], v[i], p, i, outline, x[i], density[i])
-        return moments, x, density
-
-    moments, x, density = every(u, v, p, outline)
     expected = loss.blurred(u, v)
     np.testing.assert_allclose(moments[0], expected.log_z, rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(moments[1], expected.alpha, rtol=1e-10, atol=1e-300)
+    np.testing.assert_allclose(slope * moments[1], expected.alpha, rtol=1e-10, atol=1e-300)
     np.testing.assert_allclose(moments[2] * v, expected.nu * v, atol=1e-12)
     np.testing.assert_allclose(moments[3], expected.variance, rtol=1e-10)
     if not closed:

@@ -63,7 +63,7 @@ def test_called_by_other_backends(name):
     assert_right(got, ep_evidence(K, y, loss, m=m, tol=1e-10), fields, 1e-12)
 
 
-@pytest.mark.slow  # it compiles for a minute
+@pytest.mark.slow  # it compiles for half a minute
 def test_compiled():
     y = pt.dvector("y")
     wrt, outputs, fields = graph("SILF", y)

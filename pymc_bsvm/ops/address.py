@@ -1,0 +1,49 @@
+"""Compiled functions under a symbol of their own, which Ops call at its address."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections.abc import Callable
+from typing import Any
+
+import llvmlite.binding as llvm
+import numba
+import pytensor
+
+from pymc_bsvm._pytensor.numba import compile_numba_function_src
+from pymc_bsvm.covariance.address import address_of
+from pymc_bsvm.ops.base import code_version
+
+__all__ = ["compiled_at"]
+
+
+@functools.cache
+def compiled_at(make: Callable[..., Any], signature: Any, *properties: Any) -> Callable[..., Any]:
+    """Return the address of a compiled function, as a function for compiled code.
+
+    Parameters
+    ----------
+    make : callable
+        Takes the properties and returns the function, which is compiled where it is not yet on
+        disk.
+    signature : Signature
+        Its types; it takes numbers and pointers, and returns an int64.
+    *properties
+        What the function depends on besides the code of the package.
+    """
+    known = f"{make.__module__}.{make.__qualname__}{properties}{code_version()}"
+    symbol = f"pymc_bsvm_{hashlib.sha256(known.encode()).hexdigest()}"
+    names = ", ".join(f"x{i}" for i in range(len(signature.args)))
+    function = compile_numba_function_src(
+        f"def {make.__name__}({names}): return function({names})",
+        make.__name__,
+        {"function": make(*properties), "__name__": __name__},
+        cache_key=symbol,
+    )
+    _KEPT[symbol] = numba.cfunc(signature, cache=pytensor.config.numba__cache)(function)
+    llvm.add_symbol(symbol, _KEPT[symbol].address)
+    return address_of(symbol)
+
+
+_KEPT: dict[str, Any] = {}  # machine code lives as long as what it belongs to
