@@ -19,10 +19,9 @@ from pymc_bsvm.evidence.approximation import Approximation, Evidence
 from pymc_bsvm.evidence.ep import EP
 from pymc_bsvm.evidence.flat_posterior import flat, with_width
 from pymc_bsvm.evidence.laplace import Laplace
-from pymc_bsvm.evidence.posterior import Cavity, Posterior
+from pymc_bsvm.evidence.posterior import Posterior
 from pymc_bsvm.evidence.sparse_posterior import SparsePosterior
 from pymc_bsvm.losses import Loss
-from pymc_bsvm.losses.base import RegressionLoss
 from pymc_bsvm.search import Hyperparameter
 from pymc_bsvm.solvers import DualSolveError
 
@@ -41,7 +40,6 @@ __all__ = [
 LAPLACE = Laplace(tol=1e-5)
 # The square of the residual is in the evidence, and itself in the means, in standard deviations.
 PROPAGATION = EP(tol=1e-4)
-_FAR = 0.4  # of two logarithms; from so far a start saves no steps
 _BLOCK = 4096  # new rows at a time, so that the memory of predictions does not grow with them
 
 
@@ -127,8 +125,8 @@ class Blueprint:
 class MachineEvidence:
     """The log evidence, and a prior if there is one, in the logarithms of the hyperparameters.
 
-    Each evaluation starts from where that of the nearest hyperparameters ended. Where the
-    approximation fails the value is -inf.
+    Each evaluation starts from where the one before ended. Where the approximation fails the value
+    is -inf.
     """
 
     def __init__(
@@ -138,12 +136,11 @@ class MachineEvidence:
         self.X, self.y, self.sample_weight = X, y, sample_weight
         self.evaluations = 0
         self.log_evidence = -np.inf
-        self._ends: list[tuple[Array, Array]] = []
-        self._sight: tuple[Array, Array, Cavity] | None = None
+        self._start: Array | None = None
 
     def forget(self) -> None:
         """Start the next evaluation from nothing."""
-        self._ends = []
+        self._start = None
 
     def of(self, blueprint: Blueprint) -> Self:
         """Return the evidence of another model on the same rows."""
@@ -191,48 +188,28 @@ class MachineEvidence:
 
     def machine(self, values: Array) -> Machine:
         """Return the machine at values of the hyperparameters."""
-        evidence = self.near(values)
-        if isinstance(evidence.problem.loss, RegressionLoss):  # hindsight will ask for it
-            self._sight = (values, *self._seen_by(evidence))
-        return Machine.of(self, values, evidence)
-
-    def near(self, values: Array) -> Evidence:
-        """Return the evidence at these hyperparameters, from the nearest that was evaluated."""
-        return self.evidence(values, self.nearest(np.log(values)))
+        return Machine.at(self, values)
 
     def hindsight(self, members: Sequence[Fitted]) -> Hindsight:
         """Return what machines of a regression say of the rows."""
-        means, cavities = zip(*(self._seen_at(each.values) for each in members), strict=True)
+        posteriors = [posterior_of(self.evidence(each.values)) for each in members]
+        cavities = [posterior.cavity_beside(self.sample_weight) for posterior in posteriors]
         loss = noise_in(1.0, members[0].loss)
-        return Hindsight(self.y, loss, means[0], cavities, self.sample_weight)
-
-    def _seen_at(self, values: Array) -> tuple[Array, Cavity]:
-        """Return what `_seen_by` returns, without an evaluation if the last machine is there."""
-        if self._sight is not None and np.array_equal(self._sight[0], values):
-            return self._sight[1:]
-        return self._seen_by(self.near(values))
-
-    def _seen_by(self, evidence: Evidence) -> tuple[Array, Cavity]:
-        """Return the latent values with and without the row's own target."""
-        posterior = posterior_of(evidence)
-        return posterior.mean, posterior.cavity_beside(self.sample_weight)
-
-    def value(self, x: Array) -> float:
-        """Return the value alone."""
-        evidence = self._at(x)
-        return (
-            -np.inf if evidence is None else evidence.log_evidence + self.blueprint.log_prior(x)[0]
-        )
+        return Hindsight(self.y, loss, posteriors[0].mean, cavities, self.sample_weight)
 
     def __call__(self, x: Array) -> tuple[float, Array]:
         """Return the value and the gradient at logarithms of the hyperparameters."""
+        values = np.exp(x)
         self.evaluations += 1
-        evidence = self._at(x)
-        if evidence is None:
-            self.log_evidence = -np.inf
+        K = self.blueprint.matrix(values, self.X)  # what a kernel refuses is not hidden
+        try:
+            evidence = self.evidence(values, self._start, K)
+        except (DualSolveError, ValueError):
+            self.log_evidence, self._start = -np.inf, None
             return -np.inf, np.zeros_like(x)
+        self._start = evidence.start
         gradient = evidence.gradient
-        of_loss, of_kernel = self.blueprint.split(np.exp(x))
+        of_loss, of_kernel = self.blueprint.split(values)
         kernel, of_K = self.blueprint.kernel, np.asarray(gradient.K)
         slope = np.concatenate(
             [
@@ -245,23 +222,6 @@ class MachineEvidence:
             return -np.inf, np.zeros_like(x)
         log_prior, slope_of_prior = self.blueprint.log_prior(x)
         return self.log_evidence + log_prior, slope + slope_of_prior
-
-    def _at(self, x: Array) -> Evidence | None:
-        """Return the evidence at logarithms of the hyperparameters, None where it fails."""
-        values = np.exp(x)
-        K = self.blueprint.matrix(values, self.X)  # what a kernel refuses is not hidden
-        try:
-            evidence = self.evidence(values, self.nearest(x), K)
-        except (DualSolveError, ValueError):
-            return None
-        self._ends.append((x.copy(), evidence.start))
-        return evidence
-
-    def nearest(self, x: Array) -> Array | None:
-        """Return where the evaluation at the nearest logarithms ended; None if all are far."""
-        ends = ((float(np.abs(known - x).max()), start) for known, start in reversed(self._ends))
-        distance, start = min(ends, key=lambda end: end[0], default=(np.inf, None))
-        return start if distance < _FAR else None
 
 
 def posterior_of(evidence: Evidence) -> Posterior:
@@ -336,11 +296,7 @@ class Machine(Fitted):
     @classmethod
     def at(cls, objective: MachineEvidence, values: Array) -> Machine:
         """Return the machine at values of the hyperparameters."""
-        return cls.of(objective, values, objective.near(values))
-
-    @classmethod
-    def of(cls, objective: MachineEvidence, values: Array, evidence: Evidence) -> Machine:
-        """Return the machine with this evidence."""
+        evidence = objective.evidence(values)
         posterior, solution = posterior_of(evidence), evidence.solution
         support = np.flatnonzero(solution.support)
         return cls(

@@ -48,12 +48,7 @@ def curvature_at(objective: Tunable, x: Array, bounds: Array) -> Array:
 
 
 def polish(
-    objective: Tunable,
-    run: Restart,
-    curvature: Array,
-    bounds: Array,
-    gain: float,
-    steps: int = _STEPS,
+    objective: Tunable, run: Restart, curvature: Array, bounds: Array, gain: float
 ) -> Restart:
     """Go on from the end of a search while a step promises more than ``gain``.
 
@@ -69,8 +64,6 @@ def polish(
         Box of the logarithms.
     gain : float
         In nats.
-    steps : int
-        Largest number of steps.
 
     Returns
     -------
@@ -81,7 +74,7 @@ def polish(
     place = _Place(run.end, *objective(run.end), objective.log_evidence)
     H, ending = curvature * objective.rows, Ending.MAX_ITER
     try:
-        for _ in range(steps):
+        for _ in range(_STEPS):
             step = _step(H, place.slope, place.x, bounds)
             promised = place.slope @ step - 0.5 * step @ H @ step
             if promised < gain or not np.isfinite(place.value):

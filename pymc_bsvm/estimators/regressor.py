@@ -95,8 +95,7 @@ class BayesianSVR(RegressionPredictions, RecursiveRegressor):
     sampler : dict, optional
         Arguments of `pymc.sample` for `full_bayes`, such as ``{"draws": 500}``.
     tol : float, default 0.01
-        Gain, in nats of log evidence, that the search leaves behind: it stops where an iteration
-        gains a fifth of it.
+        Gain of an iteration of the search, in nats of log evidence, below which it stops.
     max_iter : int, default 200
         Largest number of iterations of the search, for each start.
     random_state : int, RandomState or None, default None

@@ -10,10 +10,9 @@ from typing import Any
 import numpy as np
 
 from pymc_bsvm._typing import Array
-from pymc_bsvm.estimators.climb import Tunable, climb, rises
+from pymc_bsvm.estimators.climb import Tunable, climb
 from pymc_bsvm.estimators.machine import Blueprint, MachineEvidence
-from pymc_bsvm.estimators.polish import curvature_at, polish
-from pymc_bsvm.search import Ascents, Ending, Report, Start
+from pymc_bsvm.search import Ascents, Report, Start
 
 __all__ = ["Found", "Move", "Rival", "explore", "search", "starts_of"]
 
@@ -23,8 +22,6 @@ type Move = Callable[[Blueprint], Blueprint | None]
 _SCREEN = 100  # rows on which starts are compared
 _HALF_WAY = 500  # from so many rows on, a share of them finds the neighbourhood of the optimum
 _SHARE, _LEAST = 0.25, 300
-_NEWTON_STEPS = 8
-_SETTLED = 0.2  # of the gain; where one iteration gains less, others may follow that gain more
 # Factors of the starts. A narrow and a wide tube are hills of their own, so that both are climbed.
 _FACTORS = {
     "eta": (1.0, 4.0),
@@ -94,40 +91,14 @@ def search(
     everywhere = n <= _HALF_WAY
     some = objective if everywhere else objective.some(max(int(_SHARE * n), _LEAST), rng)
     settings: dict[str, Any] = {"n_jobs": n_jobs, "report": report, "maxiter": maxiter}
-    least = _SETTLED * gain
-    first = {"gain": least if everywhere else 3.0 * gain, "give_way": everywhere, **settings}
+    first = {"gain": gain if everywhere else 3.0 * gain, "give_way": everywhere, **settings}
     found = explore(some, starts, moves, restarts, **first)
     if everywhere:
         return found
     if found.ascents.interrupted:
         raise KeyboardInterrupt  # nothing is known of all rows
     whole = objective.of(found.objective.blueprint)
-    return Found(whole, _on_all_rows(found, whole, restarts, least, settings), found.rivals)
-
-
-def _on_all_rows(
-    found: Found[MachineEvidence],
-    whole: MachineEvidence,
-    restarts: int,
-    gain: float,
-    settings: dict[str, Any],
-) -> Ascents:
-    """Go on with all rows: by Newton steps, and by climbs if these do not end inside the bounds."""
-    runs, some = found.ascents.runs[:restarts], found.objective
-    bounds = np.array(whole.blueprint.bounds)
-    ends = np.array([run.end for run in runs])
-    bounds[:, 0] = np.minimum(bounds[:, 0], ends.min(axis=0))
-    bounds[:, 1] = np.maximum(bounds[:, 1], ends.max(axis=0))
-    curvature = curvature_at(some, found.ascents.best.end, bounds)
-    steps = min(_NEWTON_STEPS, settings["maxiter"])
-    polished = [polish(whole, run, curvature, bounds, gain, steps) for run in runs]
-    interrupted = any(run.ending is Ending.INTERRUPTED for run in polished)
-    ascents = Ascents(sorted(polished, key=lambda run: -run.objective), interrupted)
-    settings["report"](len(runs), ascents.best.objective)
-    settled = ascents.best.ending is Ending.CONVERGED and not rises(ascents.best).any()
-    if interrupted or settled:
-        return ascents
-    return climb(whole, [Start(run.label, run.end) for run in ascents.runs], gain=gain, **settings)
+    return Found(whole, climb(whole, found.ends(restarts), gain=gain, **settings), found.rivals)
 
 
 def explore[E: Tunable](
@@ -174,7 +145,7 @@ def starts_of(objective: MachineEvidence, count: int, rng: np.random.Generator) 
     for factors in _grid(blueprint):
         x = np.log([h.start for h in blueprint.hyperparameters]) + np.log(factors)
         x = np.clip(x, *bounds.T)
-        found.append((screen.value(x), x))
+        found.append((screen(x)[0], x))
     found.sort(key=lambda pair: -pair[0])
     names = [h.stem for h in blueprint.hyperparameters]
     best: dict[float, Array] = {}

@@ -115,20 +115,15 @@ class Laplace(Approximation):
         return loss.ramp_width if self.ramp_width is None else self.ramp_width
 
     def approximate(self, problem: Problem, start: Array | None = None) -> LaplaceEvidence:
-        """Return the evidence at the MAP estimate; ``start`` are latent values.
+        """Return the evidence at the MAP estimate; ``start`` is a dual.
 
         Raises
         ------
         DualSolveError
             If the MAP estimate is not found to the tolerance.
         """
-        return self._from(problem, None, start)
-
-    def _from(self, problem: Problem, a0: Array | None, f0: Array | None) -> LaplaceEvidence:
-        """Return the evidence with a start for the solver: a dual, latent values or nothing."""
         solution = problem.solve(
-            a0,
-            f0=f0,
+            start,
             tol=min(self.tol, TARGET_GAP),
             max_iter=self.max_iter,
             on_failure="ignore",
@@ -140,7 +135,7 @@ class Laplace(Approximation):
             )
         K, y, loss, weight = problem.K, problem.y, problem.loss, problem.sample_weight
         W = times(weight, loss.curvature(y, solution.f))
-        posterior = Posterior(K, y, loss, solution.f, solution.a, W, solution.factor)
+        posterior = Posterior(K, y, loss, solution.f, solution.a, W)
         width = self.width(loss)
         if width > 0.0:
             curved = condition_on(K, times(weight, loss.smooth_curvature(y, solution.f, width)))
@@ -259,8 +254,8 @@ class LaplaceEvidence(Evidence):
 
     @property
     def start(self) -> Array:
-        """The latent values."""
-        return self.solution.f
+        """The dual."""
+        return self.solution.a
 
 
 def laplace_evidence(
@@ -363,7 +358,7 @@ def laplace_evidence(
     approximation = Laplace(curvature, ramp_width, tol, max_iter, engine)
     approximation.check(loss)
     problem = Problem.of(K, y, loss, m, sample_weight, check_input)
-    return approximation._from(problem, None if a0 is None else np.asarray(a0, dtype=float), None)
+    return approximation.approximate(problem, None if a0 is None else np.asarray(a0, dtype=float))
 
 
 def _in_graph(

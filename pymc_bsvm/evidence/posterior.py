@@ -52,17 +52,10 @@ class Posterior:
     """Dual of the mean, which is ``m + K a``, of shape (n,)."""
     precision: Array = field(repr=False)
     """Precisions S of the sites, not negative, of shape (n,)."""
-    known: Factor | LowRankFactor | None = field(default=None, repr=False)
-    """A factor that may be that of these sites; another one is of no use."""
 
     @cached_property
     def conditioned(self) -> Conditioned | DenseConditioned:
         """The prior covariance conditioned on the sites."""
-        if isinstance(self.known, Factor) and not isinstance(self.K, LowRank):
-            root = np.zeros(self.y.shape)
-            root[self.known.index] = self.known.root_curvature
-            if np.array_equal(root, np.sqrt(self.precision)):
-                return DenseConditioned(self.K, self.known)
         return condition_on(self.K, self.precision)
 
     @property

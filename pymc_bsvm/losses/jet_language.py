@@ -49,23 +49,18 @@ class Jet:
 
     def __add__(self, other: Any) -> Jet:
         x, y = _pair(self, other)
-        pairs = zip(x.slopes, y.slopes, strict=True)
-        return Jet(x.value + y.value, [_sum(p, q) for p, q in pairs])
+        return Jet(x.value + y.value, [p + q for p, q in zip(x.slopes, y.slopes, strict=True)])
 
     def __mul__(self, other: Any) -> Jet:
         x, y = _pair(self, other)
         pairs = zip(x.slopes, y.slopes, strict=True)
-        return Jet(
-            x.value * y.value,
-            [_sum(_scaled(p, y.value), _scaled(q, x.value)) for p, q in pairs],
-        )
+        return Jet(x.value * y.value, [p * y.value + x.value * q for p, q in pairs])
 
     def __truediv__(self, other: Any) -> Jet:
         x, y = _pair(self, other)
         ratio = np.divide(x.value, y.value)
         pairs = zip(x.slopes, y.slopes, strict=True)
-        inverse = np.divide(1.0, y.value)
-        return Jet(ratio, [_scaled(_sum(p, _scaled(q, -ratio)), inverse) for p, q in pairs])
+        return Jet(ratio, [np.divide(p - ratio * q, y.value) for p, q in pairs])
 
     def __pow__(self, power: float) -> Jet:
         return _apply(self, self.value**power, power * self.value ** (power - 1.0))
@@ -125,23 +120,7 @@ def _pair(x: Any, y: Any) -> tuple[Jet, Jet]:
 
 def _apply(x: Jet, value: Any, slope: Any) -> Jet:
     """Return a function of x, by the chain rule."""
-    return Jet(value, [_scaled(p, slope) for p in x.slopes])
-
-
-def _is_nothing(slope: Any) -> bool:
-    return isinstance(slope, float) and slope == 0.0
-
-
-def _scaled(slope: Any, factor: Any) -> Any:
-    """Return a product; zero stays a number, so that what does not vary costs nothing."""
-    return 0.0 if _is_nothing(slope) else slope * factor
-
-
-def _sum(p: Any, q: Any) -> Any:
-    """Return a sum, without arithmetic if one of the two is zero."""
-    if _is_nothing(p):
-        return q
-    return p if _is_nothing(q) else p + q
+    return Jet(value, [slope * p for p in x.slopes])
 
 
 def _unary(function: Callable[[Any], Any], slope: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -159,11 +138,7 @@ def where(condition: Any, x: Any, y: Any) -> Any:
         return np.where(condition, x, y)
     x, y = _pair(x, y)
     pairs = zip(x.slopes, y.slopes, strict=True)
-    return Jet(np.where(condition, x.value, y.value), [_chosen(condition, p, q) for p, q in pairs])
-
-
-def _chosen(condition: Any, p: Any, q: Any) -> Any:
-    return 0.0 if _is_nothing(p) and _is_nothing(q) else np.where(condition, p, q)
+    return Jet(np.where(condition, x.value, y.value), [np.where(condition, p, q) for p, q in pairs])
 
 
 def maximum(x: Any, y: Any) -> Any:

@@ -144,23 +144,15 @@ class _Descent:
 
     def __call__(self, x: Array) -> tuple[float, Array]:
         """Return the scaled negative value and its gradient."""
-        if np.isfinite(self.best) and np.array_equal(x, self.x):  # a minimiser begins where it is
-            value, gradient = self.best, self.gradient
-        else:
-            value, gradient = self._evaluate(x)
-        if not np.isfinite(value):  # a wall for the line search: far below what it came from
-            return (10.0 * abs(self.best) + 1e6) / self.scale, np.zeros_like(x)
-        return -value / self.scale, -gradient / self.scale
-
-    def _evaluate(self, x: Array) -> tuple[float, Array]:
-        """Return the value and its gradient, and remember the best."""
         value, gradient = self._objective(x)
         if value > self.best:
             self.x, self.gradient = x.copy(), gradient
             self.best, self.log_evidence = value, self._objective.log_evidence
         if self._callback is not None:
             self._callback(self.best)
-        return value, gradient
+        if not np.isfinite(value):  # a wall for the line search: far below what it came from
+            return (10.0 * abs(self.best) + 1e6) / self.scale, np.zeros_like(x)
+        return -value / self.scale, -gradient / self.scale
 
     def steepest(self) -> float:
         """Return the largest element of the gradient along which there is a way to go."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 import warnings
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,13 +13,11 @@ from numpy.typing import ArrayLike
 from pymc_bsvm._typing import Array
 from pymc_bsvm._validation import Interval, as_parameter, check_finite, positive
 from pymc_bsvm.covariance import LowRank
-from pymc_bsvm.covariance.base import Covariance
 from pymc_bsvm.covariance.dense import DENSE
 from pymc_bsvm.covariance.factor import as_factor
 from pymc_bsvm.covariance.woodbury import WOODBURY
 from pymc_bsvm.losses import Loss
 from pymc_bsvm.solvers.core import Solved, compiled_solver, interpreted_solver
-from pymc_bsvm.solvers.forecast import Forecast, forecast
 from pymc_bsvm.solvers.kernel import inspect
 from pymc_bsvm.solvers.solution import (
     DualSolution,
@@ -46,7 +44,6 @@ def solve_dual(
     m: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     bias: bool = False,
-    f0: ArrayLike | None = None,
     max_iter: int = 1000,
     on_failure: Literal["raise", "warn", "ignore"] = "raise",
     callback: Callable[[Progress], object] | None = None,
@@ -80,12 +77,9 @@ def solve_dual(
     bias : bool, default False
         Whether to fit an offset with a flat prior, so that ``sum(a) = 0``: the classical support
         vector machine (appendices B and H of [Chu03]_).
-    f0 : array_like of shape (n,), optional
-        Latent values to start from in the place of a dual, such as those of a neighbouring problem:
-        the first Newton step is taken there.
     max_iter : int, default 1000
-        Largest number of Newton steps from a start. Where the start fails, the solver starts once
-        more from zero.
+        Largest number of Newton steps from a start. Where `a0` fails, the solver starts once more
+        from zero.
     on_failure : {"raise", "warn", "ignore"}
         What to do if the gap stays above the tolerance. The status tells in any case.
     callback : callable, optional
@@ -136,8 +130,9 @@ def solve_dual(
     True
     """
     K, y, m, w = as_problem(K, y, loss, m, sample_weight, check_input)
+    a = _vector("a0", np.zeros(y.size) if a0 is None else a0, y.size)
+    check_finite("a0", a, "Leave it out to start from zero.")
     covariance, parts = (WOODBURY, K.parts) if isinstance(K, LowRank) else (DENSE, K)
-    a, first = _start(parts, y, w, m, loss, covariance, a0, f0)
     tol = as_parameter("tol", tol, positive)
     _check_settings(max_iter, on_failure, engine, callback)
     report = callback and (lambda *step: callback(Progress(*step)))
@@ -147,47 +142,13 @@ def solve_dual(
         solved = solver(type(loss), covariance)(
             parts, y, w, p, m, a, 0.0, bool(bias), tol, False, int(max_iter), report
         )
-        solution = _solution(y, w, m, loss, _with_first_step(solved, first))
+        solution = _solution(y, w, m, loss, solved)
     if not solution.converged and on_failure != "ignore":
         message = f"The duality gap is {solution.gap:.3g} nats. {solution.status.value}"
         if on_failure == "raise":
             raise DualSolveError(message, solution)
         warnings.warn(message, DualSolveWarning, stacklevel=2)
     return solution
-
-
-def _start(
-    K: Any,
-    y: Array,
-    w: Array,
-    m: Array,
-    loss: Loss,
-    covariance: Covariance,
-    a0: ArrayLike | None,
-    f0: ArrayLike | None,
-) -> tuple[Array, Forecast | None]:
-    """Return the dual to start from, and the step that led to it, if one did."""
-    if f0 is None:
-        a = _vector("a0", np.zeros(y.size) if a0 is None else a0, y.size)
-        check_finite("a0", a, "Leave it out to start from zero.")
-        return a, None
-    if a0 is not None:
-        raise ValueError(
-            "The solver starts from a dual or from latent values, but both a0 and f0 were given. "
-            "Leave out one of them."
-        )
-    f = _vector("f0", f0, y.size)
-    check_finite("f0", f, "Leave it out to start from zero.")
-    first = forecast(K, y, w, m, f, loss, covariance)
-    return (np.zeros(y.size), None) if first is None else (first.a, first)
-
-
-def _with_first_step(solved: Solved, first: Forecast | None) -> Solved:
-    """Return what the solver found, with the step to its start: its factor, if no other came."""
-    if first is None:
-        return solved
-    factor = solved.factor if solved.steps else first.factor
-    return solved._replace(factor=factor, steps=solved.steps + 1)
 
 
 def _solution(y: Array, w: Array, m: Array, loss: Loss, solved: Solved) -> DualSolution:

@@ -79,13 +79,6 @@ def test_steps_correct_a_wrong_curvature(curvature):
     assert hill.evaluations <= 12
 
 
-def test_no_more_steps_than_allowed():
-    hill = Hill(1000.0, quartic=1.0)
-    run = polish(hill, run_to(np.zeros(3)), 4.0 * A, WIDE, 1e-9, steps=2)
-    assert hill.evaluations == 3
-    assert run.ending is Ending.MAX_ITER
-
-
 def test_the_box_is_kept():
     box = np.array([[-5.0, 0.1], [-5.0, 5.0], [-5.0, 5.0]])
     run = polish(Hill(1000.0), run_to(np.zeros(3)), A, box, 1e-6)

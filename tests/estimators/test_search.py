@@ -154,27 +154,6 @@ def test_only_so_many_searches_go_on_to_all_rows(restarts, monkeypatch):
     assert sizes == [20] * (restarts + 1) + [40] * restarts  # both hills are climbed at first
 
 
-def test_all_rows_take_few_steps(monkeypatch):
-    """The curvature of the share is nearly theirs; no climb finds anything above the end."""
-    rng, sizes = np.random.default_rng(5), []
-    x = rng.uniform(-10.0, 10.0, 800)
-    y = np.sinc(x / np.pi) + 0.1 * rng.normal(size=800)
-    blueprint = Blueprint(kernels.RBF(), silf_likelihood(1.0), 100.0, 1)
-    whole = MachineEvidence(blueprint, x[:, None] / 5.0, 3.0 * y, None)
-    evaluate = MachineEvidence.__call__
-
-    def evaluated(self, x):
-        sizes.append(self.n)
-        return evaluate(self, x)
-
-    monkeypatch.setattr(MachineEvidence, "__call__", evaluated)
-    [best] = run(whole)
-    assert best.ending is Ending.CONVERGED
-    assert sizes.count(800) <= 6
-    again = driver.ascend(whole, best.end, bounds=blueprint.bounds, gtol=1e-3)
-    assert again.objective < best.objective + 0.01
-
-
 def test_weights_go_with_their_rows():
     """The share of the rows takes their weights along."""
     weight = np.where(np.arange(620) % 2 == 0, 1.0, 2.0)
