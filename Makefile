@@ -13,6 +13,7 @@ CACHE ?= $(CURDIR)/.cache
 TEST_ENV = $(THREADS) MPLBACKEND=Agg NUMBA_CACHE_DIR="$(CACHE)/numba" \
 	PYTENSOR_FLAGS="$${PYTENSOR_FLAGS:+$$PYTENSOR_FLAGS,}base_compiledir='$(CACHE)/pytensor'"
 WORKERS ?= 2
+# Options of pytest, such as PYTEST_ARGS="-k wall"; for single files call pytest itself.
 PYTEST_ARGS ?=
 # Processes that live through all tests hold all code that was ever compiled, which slows down each
 # further compilation and each garbage collection. So these folders, and then the rest, are run apart.
@@ -47,9 +48,10 @@ demo: base-env ## run the demo; its report and figures go to demo/output
 	@$(THREADS) $(PY) -m demo
 
 test: test-env ## run the tests, without the slow ones
-	@failed=0; for part in $(APART) "tests $(APART:%=--ignore=%)"; do \
-		$(TEST_ENV) $(PY) -m pytest -n $(WORKERS) -m "not slow" $(PYTEST_ARGS) $$part || [ $$? = 5 ] || failed=1; \
-	done; exit $$failed
+	@selected=0; failed=0; for part in $(APART) "tests $(APART:%=--ignore=%)"; do \
+		code=0; $(TEST_ENV) $(PY) -m pytest -n $(WORKERS) -m "not slow" $(PYTEST_ARGS) $$part || code=$$?; \
+		case $$code in 0) selected=1 ;; 5) ;; *) selected=1; failed=1 ;; esac; \
+	done; [ $$selected = 1 ] || echo "No test was selected."; [ $$selected = 1 ] && [ $$failed = 0 ]
 
 test-slow: test-env ## run the long sampling tests only
 	@$(TEST_ENV) $(PY) -m pytest -m slow $(PYTEST_ARGS)

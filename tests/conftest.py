@@ -18,4 +18,5 @@ def refuses() -> Refuses:
 def _set_aside() -> Iterator[None]:
     """Spare the garbage collector the millions of objects of what earlier files compiled."""
     yield
+    gc.collect()
     gc.freeze()

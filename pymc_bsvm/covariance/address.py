@@ -42,8 +42,11 @@ def call(typing_context, address, arguments):  # type: ignore[no-untyped-def]
 
     Of an array it gets a pointer to the data, of a number the number itself.
     """
-    if any(isinstance(kind, types.Array) and kind.layout != "C" for kind in arguments):
+    arrays = [kind for kind in arguments if isinstance(kind, types.Array)]
+    if any(kind.layout != "C" for kind in arrays):
         raise TypingError("An array is not contiguous. Pass a copy in the order of C.")
+    if any(kind.dtype != types.float64 for kind in arrays):
+        raise TypingError("An array does not hold float64. Convert it first.")
 
     def generate(context, builder, signature, values):  # type: ignore[no-untyped-def]
         passed = list(cgutils.unpack_tuple(builder, values[1]))

@@ -35,7 +35,7 @@ def dense_marginals() -> Callable[..., Any]:
     """Return ``(n, n, K, precision, shift, known, log_det)``.
 
     It fills in ``log |B|`` and, in the rows of ``known``, the variances, what sites leave of them,
-    the dual a and ``K a``.
+    the dual a and ``K a``, and returns one.
     """
     return _marginals(DENSE_CONDITIONING, inlined(_same))
 
@@ -77,7 +77,7 @@ def _marginals(conditioning: Conditioning, covariance: Callable[..., Any]) -> Ca
             if T[i] * of_diagonal[i] > 1.0:
                 known[3, i] = (shift[i] - a[i]) / T[i]
         log_det[0] = found.log_det
-        return 0
+        return 1
 
     return marginals
 
@@ -85,7 +85,7 @@ def _marginals(conditioning: Conditioning, covariance: Callable[..., Any]) -> Ca
 def covariance_slopes() -> Callable[..., Any]:
     """Return ``(n, K, precision, a, slopes)``.
 
-    It fills in the derivatives of the log evidence with respect to a dense K.
+    It fills in the derivatives of the log evidence with respect to a dense K, and returns one.
     """
     condition = DENSE_CONDITIONING.condition
 
@@ -96,6 +96,6 @@ def covariance_slopes() -> Callable[..., Any]:
         for i in range(n):
             for j in range(n):
                 slopes[i, j] = 0.5 * (a[i] * a[j] - R[i, j])
-        return 0
+        return 1
 
     return fill

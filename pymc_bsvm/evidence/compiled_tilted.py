@@ -76,7 +76,7 @@ def averages(loss_type: type[Loss]) -> Callable[..., Any]:
             row = average(u, cavity[1, i], p, i, outline, points[i], density[i])
             moments[0, i], moments[2, i], moments[3, i] = row.log_z, row.nu, row.variance
             moments[1, i] = -row.alpha if of_residual else y[i] * row.alpha
-        return 0
+        return 1
 
     return fill
 

@@ -82,7 +82,9 @@ class Propagate(WarmStarted, BsvmOp):
 
     def results(self, *inputs: Any) -> tuple[Any, ...]:
         """Return the outputs for numbers."""
-        K, y, m, _, outline, *fields, start = (np.asarray(x, dtype=float) for x in inputs)
+        K, y, m, p, outline, *fields, start = (np.asarray(x, dtype=float) for x in inputs)
+        if not K.shape == (y.size, y.size) == (m.size, p.shape[1]):
+            raise ValueError(_MISMATCH)
         try:
             loss = self.loss_type(**dict(zip(self.loss_type.domains, fields, strict=True)))
             found = self.approximation.evidence(
@@ -178,6 +180,14 @@ def _outline(loss: Loss, y: Any) -> Any:
     return rows.reshape((len(ends), 5, y.shape[0]))
 
 
+_MISMATCH = (
+    "The lengths of K, y, m and the parameters of Propagate do not agree. "
+    "Pass K of shape (n, n), y and m of shape (n,), and the k parameters of the loss's formulas as "
+    "a matrix of shape (k, n)."
+)
+_FAILED = "Compiled code ended with the error that is printed above. Free memory, and try again."
+
+
 @register_funcify_default_op_cache_key(Propagate)
 def _compile_propagate(op: Propagate, node: Apply, **_: Any) -> tuple[Any, int]:
     dense, low_rank = (compiled_at(f, MARGINALS) for f in (dense_marginals, low_rank_marginals))
@@ -185,6 +195,7 @@ def _compile_propagate(op: Propagate, node: Apply, **_: Any) -> tuple[Any, int]:
     propagate = compiled_at(propagation, PROPAGATION)
     slopes = compiled_at(covariance_slopes, SLOPES)
     tol, max_iter, count = op.approximation.tol, op.approximation.max_iter, NODES.size
+    n_parameters = op.loss_type.n_parameters()
 
     @numba.njit(fastmath=False, nogil=True)
     def compiled(K, y, m, p, outline, *fields_and_start):  # type: ignore[no-untyped-def]
@@ -192,6 +203,9 @@ def _compile_propagate(op: Propagate, node: Apply, **_: Any) -> tuple[Any, int]:
         K, y, m = np.ascontiguousarray(K), np.ascontiguousarray(y), np.ascontiguousarray(m)
         p, outline = np.ascontiguousarray(p), np.ascontiguousarray(outline)
         start = np.ascontiguousarray(start)
+        square = K.shape[0] == n and K.shape[1] == n and m.size == n
+        if not (square and p.shape == (n_parameters, n) and outline.shape[1:] == (5, n)):
+            raise ValueError(_MISMATCH)
         value, of_K, rows = np.full(1, np.nan), np.full((n, n), np.nan), np.full((4, n), np.nan)
         points, density = np.empty((n, pieces * count)), np.empty((n, pieces * count))
         after = np.empty(2 * n)
@@ -201,13 +215,16 @@ def _compile_propagate(op: Propagate, node: Apply, **_: Any) -> tuple[Any, int]:
             given, outputs = (K, y, m, p, outline), (value, rows, points, density, after)
             for begin in (start, start[:0]):  # anew, where the start fails
                 numbers = n, p.shape[0], pieces, begin.size, max_iter, tol
-                if not np.isfinite(value[0]):
-                    call(propagate(), (*addresses, *numbers, *given, begin, *outputs))
+                if (begin.size > 0 or start.size == 0) and not np.isfinite(value[0]):
+                    done = call(propagate(), (*addresses, *numbers, *given, begin, *outputs))
+                    if done == 0:
+                        raise RuntimeError(_FAILED)
         a, precision, centre, width = rows[0], rows[1], rows[2], rows[3]
         if np.isfinite(value[0]):  # which is written last
-            call(slopes(), (n, K, precision, a, of_K))
+            if call(slopes(), (n, K, precision, a, of_K)) == 0:
+                raise RuntimeError(_FAILED)
         else:
             points, density, after = points[:, :0].copy(), density[:, :0].copy(), after[:0].copy()
         return np.asarray(value[0]), of_K, a, precision, centre, width, points, density, after
 
-    return compiled, code_version()
+    return compiled, code_version(op.loss_type)

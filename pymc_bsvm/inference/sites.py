@@ -95,8 +95,9 @@ def sites_around(model: Model, marginal: Marginal, point: Mapping[str, Any]) -> 
     if not targets:
         problem = middle.problem
         distance = problem.y * middle.mean - problem.loss.wall
-        rows = rows_before(distance, middle.posterior.covariance)
-        labels = problem.y[rows]
+        if np.isfinite(distance).any():
+            rows = rows_before(distance, middle.posterior.covariance)
+            labels = problem.y[rows]
     return Sites(names, centre, origin, _scaled(middle, origin), slopes, rows, labels)
 
 

@@ -28,11 +28,13 @@ def compiled_at(make: Callable[..., Any], signature: Any, *properties: Any) -> C
         Takes the properties and returns the function, which is compiled where it is not yet on
         disk.
     signature : Signature
-        Its types; it takes numbers and pointers, and returns an int64.
+        Its types; it takes numbers and pointers, and returns an int64. Numba prints an exception
+        and goes on with zero, so that another number should say that all is well.
     *properties
         What the function depends on besides the code of the package.
     """
-    known = f"{make.__module__}.{make.__qualname__}{properties}{code_version()}"
+    kinds = [x for x in properties if isinstance(x, type)]
+    known = f"{make.__module__}.{make.__qualname__}{properties}{code_version(*kinds)}"
     symbol = f"pymc_bsvm_{hashlib.sha256(known.encode()).hexdigest()}"
     names = ", ".join(f"x{i}" for i in range(len(signature.args)))
     function = compile_numba_function_src(

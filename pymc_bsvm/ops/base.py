@@ -7,6 +7,7 @@ import functools
 import hashlib
 import importlib
 from pathlib import Path
+from types import CodeType, NoneType
 from typing import Any
 
 import pytensor.tensor as pt
@@ -56,13 +57,43 @@ def as_rows(parameters: Any, y: Any) -> Any:
     return as_float("parameters", tensor, 2)
 
 
-@functools.cache
-def code_version() -> int:
+def code_version(*kinds: type) -> int:
     """Return a number that changes with the code that is compiled into the Ops.
 
     PyTensor keeps compiled code on disk under the type, the properties and this number. Comments
-    and docstrings do not count.
+    and docstrings do not count. Classes from elsewhere, such as a user's loss, are known to
+    PyTensor by name; with them the number changes with their methods as well.
     """
+    bases = {base for kind in kinds for base in kind.__mro__}
+    others = [
+        x for x in bases if x.__module__.split(".")[0] not in ("pymc_bsvm", "builtins", "abc")
+    ]
+    if not others:
+        return _package_version()
+    methods = sorted(
+        (x.__qualname__, name, _method(value)) for x in others for name, value in vars(x).items()
+    )
+    text = f"{_package_version()}{methods}"
+    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "big")
+
+
+def _method(value: Any) -> str:
+    """Return what a method does, or a plain value; of others, nothing."""
+    if isinstance(value, property):
+        value = value.fget
+    code = getattr(getattr(value, "__func__", value), "__code__", None)
+    if code is not None:
+        return repr(_instructions(code))
+    return repr(value) if isinstance(value, str | int | float | bool | tuple | NoneType) else ""
+
+
+def _instructions(code: CodeType) -> tuple[Any, ...]:
+    constants = (_instructions(x) if isinstance(x, CodeType) else x for x in code.co_consts)
+    return code.co_code, code.co_names, code.co_varnames, *constants
+
+
+@functools.cache
+def _package_version() -> int:
     package = Path(__file__).parents[1]
     digest = hashlib.sha256()
     for folder in ("covariance", "evidence", "graph", "losses", "ops", "solvers"):

@@ -151,4 +151,4 @@ def _compile_dual_solve(op: DualSolve, node: Apply, **_: Any) -> tuple[Any, int]
         free, root = factor.free, factor.root
         return found.a, np.asarray(status), found.f, free, root[free], factor.cholesky
 
-    return dual_solve, code_version()
+    return dual_solve, code_version(op.loss_type)

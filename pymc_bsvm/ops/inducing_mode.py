@@ -167,4 +167,4 @@ def _compile_inducing_mode(op: InducingMode, node: Apply, **_: Any) -> tuple[Any
                 return A.T @ found.a, found.a
         return np.full(A.shape[1], np.nan), np.full(n, np.nan)
 
-    return inducing_mode, code_version()
+    return inducing_mode, code_version(op.loss_type)

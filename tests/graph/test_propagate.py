@@ -63,7 +63,6 @@ def test_called_by_other_backends(name):
     assert_right(got, ep_evidence(K, y, loss, m=m, tol=1e-10), fields, 1e-12)
 
 
-@pytest.mark.slow  # it compiles for half a minute
 def test_compiled():
     y = pt.dvector("y")
     wrt, outputs, fields = graph("SILF", y)
@@ -78,6 +77,17 @@ def test_compiled():
     assert np.isnan(function(K, m, *fields.values(), targets)[0])
     indefinite = -np.eye(12)
     assert np.isnan(function(indefinite, m[:12], *fields.values(), targets[:12])[0])
+    with pytest.raises(ValueError, match="do not agree"):
+        function(indefinite, m, *fields.values(), targets)
+
+
+def test_other_shapes_are_refused():
+    K, y, m = numbers(12, "regression")
+    wrt, outputs, fields = graph("SILF", y)
+    function = pytensor.function(wrt, outputs, mode=PYTHON)
+    for matrix in (K[:11], K[:11, :11]):
+        with pytest.raises(ValueError, match="do not agree"):
+            function(matrix, m, *fields.values())
 
 
 class Other(EP):
