@@ -77,12 +77,12 @@ def test_targets_and_a_loss_with_a_kink():
     X = rng.uniform(-3.0, 3.0, (300, 1))
     f = np.sin(2.0 * X[:, 0])
     y = f + rng.laplace(0.0, 0.2, size=300)
-    settings = {"approximation": "ep", "loss": "laplace", "tol": 0.1}
+    settings = {"approximation": "ep", "loss": "laplace", "tol": 0.01, "random_state": 0}
     one = BayesianSVR(inducing=20, **settings).fit(X, y)
     two = BayesianSVR(**settings).fit(X, y)
     assert one._trained.machine.blueprint.prior is None
     assert np.sqrt(np.mean((one.predict(X) - f) ** 2)) < 0.08
-    assert one.log_evidence_ == pytest.approx(two.log_evidence_, abs=0.5)
+    assert one.log_evidence_ == pytest.approx(two.log_evidence_, abs=0.02)
     for ours, theirs in zip(one.predict_interval(X), two.predict_interval(X), strict=True):
         np.testing.assert_allclose(ours, theirs, atol=0.1)
 
