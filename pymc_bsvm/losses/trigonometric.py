@@ -77,7 +77,7 @@ class Trigonometric(ClassificationLoss):
     def formulas(xp: Any) -> Formulas:
         """State the loss from its two ends: ``behind = 1 + z`` and ``ahead = 1 - z``."""
 
-        def value(y: Any, f: Any, delta: Any) -> Any:  # (5.9)
+        def value(y: Any, f: Any, delta: Any) -> Any:  # (5.11)
             behind, ahead = (delta + y * f) / delta, (delta - y * f) / delta
             near_wall = -2.0 * xp.log(xp.sin(_QUARTER * xp.clip(behind, _TINY, 1.0)))
             sine = xp.sin(_QUARTER * xp.clip(ahead, 0.0, 1.0))
@@ -86,11 +86,11 @@ class Trigonometric(ClassificationLoss):
 
         slope = _make_slope(xp)
 
-        def derivative(y: Any, f: Any, delta: Any) -> Any:  # (5.10)
+        def derivative(y: Any, f: Any, delta: Any) -> Any:  # (5.9)
             tangent = slope((delta + y * f) / delta, (delta - y * f) / delta)
             return -y * (0.5 * math.pi) * tangent / delta
 
-        def curvature(y: Any, f: Any, delta: Any) -> Any:  # (5.11)
+        def curvature(y: Any, f: Any, delta: Any) -> Any:  # (5.10)
             ahead = (delta - y * f) / delta
             tangent = slope((delta + y * f) / delta, ahead)
             bend = 0.125 * math.pi**2 * (1.0 + tangent * tangent) / delta / delta
@@ -115,7 +115,7 @@ class Trigonometric(ClassificationLoss):
         """State the curvature continued beyond ``z = 1``, where a ramp takes it to zero."""
         slope, ramp = _make_slope(xp), make_ramp(xp)
 
-        def curvature(y: Any, f: Any, width: Any, delta: Any) -> Any:  # (5.11)
+        def curvature(y: Any, f: Any, width: Any, delta: Any) -> Any:  # (5.10)
             behind, ahead = (delta + y * f) / delta, (delta - y * f) / delta
             tangent = slope(behind, xp.abs(ahead))
             bend = 0.125 * math.pi**2 * (1.0 + tangent * tangent) / delta / delta

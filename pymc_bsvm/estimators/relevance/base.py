@@ -120,7 +120,13 @@ def _values_of(kernel: Kernel, d: int, given: Mapping[str, Any] | None) -> Array
                 f"hyperparameters names {name!r}, which {kernel!r} does not have. "
                 f"Pass some of {known}."
             )
-        numbers_given = np.asarray(value, dtype=float)
+        try:
+            numbers_given = np.asarray(value, dtype=float)
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"{name} must be one number or {len(places)}, but it is {value!r}. "
+                "Pass positive numbers."
+            ) from None
         positive.check(name, numbers_given)
         if numbers_given.shape not in ((), (len(places),)):
             raise ValueError(

@@ -68,7 +68,7 @@ class Classification:
     """Labels of ``eta = Phi w`` through the logistic link, with ``w_i ~ N(0, 1 / alpha_i)``.
 
     A step changes the precision of one weight and finds the mode again. It is aimed at the maximum
-    for the curvature of now, (7.116), and taken if Laplace's evidence rises, or else shortened.
+    for the curvature of now, (7.101), and taken if Laplace's evidence rises, or else shortened.
     That the curvature depends on the mode is left out of the aim: with it the search ends where
     weights are larger, at a somewhat higher evidence, and predicts worse.
 
@@ -134,18 +134,17 @@ class Classification:
                 vain = np.append(vain, place)
         return self.log_evidence - start
 
-    def add(self, place: int) -> bool:
-        """Add a column at the precision ``s² / (q² - s)``, or a larger one."""
+    def add(self, place: int) -> None:
+        """Add a column at the precision ``s² / (q² - s)`` or a larger one, if that gains."""
         places = np.append(self.places, place)
         columns = np.column_stack([self.columns, self.dictionary.column(place)])
         start = np.append(self._mode.weights, 0.0)
         precision = self._s[place] / (self._ratio[place] - 1.0)
         for _ in range(_TRIALS):
             if self._try(places, columns, np.append(self.alpha, precision), start):
-                return True
+                return
             precision *= 4.0
         self._vain.add(place)
-        return True
 
     def chosen(self, path: Array, converged: bool) -> Chosen:
         """Return what was chosen, with weights of columns of their own lengths."""

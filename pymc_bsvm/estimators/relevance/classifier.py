@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pymc_bsvm._typing import Array
 from pymc_bsvm.estimators.base import one_or_all
+from pymc_bsvm.estimators.kernels.precomputed import UnknownVariance
 from pymc_bsvm.estimators.odds import log_share_of_only_one
 from pymc_bsvm.estimators.relevance.base import RelevanceVectorMachine
 from pymc_bsvm.estimators.relevance.classification import Classification
@@ -202,12 +203,23 @@ class RelevanceVectorClassifier(ClassifierMixin, RelevanceVectorMachine):
         ----------
         X : array_like of shape (n, d)
             New inputs.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+            For several classes from a Gram matrix that does not hold the variances of new rows,
+            where ``variance="full"`` needs them, the classes of the highest latent means.
         """
         check_is_fitted(self)
         if len(self._machines) == 1:
             positive = self._machines[0].mean(self._rows(X)) > 0.0  # needs no variance
             return self.classes_[positive.astype(int)]
-        return self.classes_[self.decision_function(X).argmax(axis=1)]
+        try:
+            decision = self.decision_function(X)
+        except UnknownVariance:
+            rows = self._rows(X)
+            decision = np.stack([machine.mean(rows) for machine in self._machines], axis=1)
+        return self.classes_[decision.argmax(axis=1)]
 
 
 def _predictive(machine: RelevanceMachine, rows: Array, variance: Variance) -> ClassPredictive:

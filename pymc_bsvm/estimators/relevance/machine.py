@@ -18,7 +18,7 @@ __all__ = ["RelevanceMachine", "Variance"]
 
 type Variance = Literal["relevance", "full"]
 
-_JITTER = 1e-8  # of the mean variance of the relevance vectors
+_JITTER = 1e-8  # of the variance of each relevance vector
 
 
 @dataclass(frozen=True, eq=False)
@@ -91,19 +91,21 @@ class RelevanceMachine:
 
     def _columns(self, X: Array) -> Array:
         """Return the chosen basis functions at rows, of shape (m, n)."""
-        new = self.kernel.against(X, self.rows)
-        columns = self.kernel.matrix(self.values, self.Z, new)
+        columns = np.zeros((0, len(X)))
+        if self.rows.size:
+            new = self.kernel.against(X, self.rows)
+            columns = self.kernel.matrix(self.values, self.Z, new)
         return np.vstack([columns, np.ones((int(self.biased), len(X)))])
 
     def _left(self, X: Array, cross: Array) -> Array:
         """Return the kernel's variance that the values at the relevance vectors leave."""
         new = self.kernel.against(X, self.rows)
+        prior = self.kernel.diagonal_of_new(self.values, self.Z, new)
         if not self.rows.size:
-            return self.kernel.diagonal(self.values, new)
+            return prior
         K = np.array(self.kernel.matrix(self.values, self.Z))
         K[np.diag_indices_from(K)] *= 1.0 + _JITTER
         factor, _ = cho_factor(K, lower=True)
         phi = solve_triangular(factor, cross, lower=True)
-        prior = self.kernel.diagonal_of_new(self.values, self.Z, new)
         left: Array = np.maximum(prior - np.einsum("ij,ij->j", phi, phi), 0.0)
         return left

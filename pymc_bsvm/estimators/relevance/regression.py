@@ -120,7 +120,7 @@ class Regression:
             self.places, self.alpha = self.places[kept], self.alpha[kept]
         return gain
 
-    def add(self, place: int) -> bool:
+    def add(self, place: int) -> None:
         """Add a column at the precision ``s² / (q² - s)``."""
         count = self.places.size
         if count == self._products.shape[1]:
@@ -128,7 +128,6 @@ class Regression:
         self._products[:, count] = self.dictionary.products(self.dictionary.column(place))
         self.places = np.append(self.places, place)
         self.alpha = np.append(self.alpha, self._s[place] / (self._ratio[place] - 1.0))
-        return True
 
     def chosen(self, path: Array, converged: bool) -> Chosen:
         """Return what was chosen, with weights of columns of their own lengths."""

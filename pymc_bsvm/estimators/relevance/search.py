@@ -49,8 +49,11 @@ class Choosing(Protocol):
     def settle(self, least: float) -> float:
         """Re-estimate and delete chosen columns while that gains more; return the gain."""
 
-    def add(self, place: int) -> bool:
-        """Add the best column at its best precision; return whether that gains anything."""
+    def add(self, place: int) -> None:
+        """Add the best column at its best precision.
+
+        One that turns out to gain nothing is no candidate until another step is taken.
+        """
 
     def chosen(self, path: Array, converged: bool) -> Chosen:
         """Return what was chosen."""
@@ -72,7 +75,10 @@ def choose(model: Choosing, tol: float, max_iter: int) -> Chosen:
         of_noise = model.renew(still=bool(path) and not moved)
         path.append(model.log_evidence)
         gain, place = model.candidate()
-        moved = model.settle(max(gain, tol)) > 0.0 or (gain > tol and model.add(place))
+        settled = model.settle(max(gain, tol)) > 0.0
+        if not settled and gain > tol:
+            model.add(place)
+        moved = settled or gain > tol
         converged = not moved and of_noise <= tol
     model.renew(still=True)
     path.append(model.log_evidence)

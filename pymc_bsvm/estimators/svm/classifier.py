@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -47,7 +47,7 @@ class SVMClassifier(ClassifierMixin, SupervisedMachine):
     loss : str, default "hinge"
         The loss of a margin z: "hinge", ``C max(1 - z, 0)``; "squared_hinge",
         ``C max(1 - z, 0)² / 2``; "soft_le", a hinge that bends over ``2 epsilon`` (B.4);
-        "trigonometric", C times (5.9), which is the classifier of appendix H; "logistic",
+        "trigonometric", C times (5.7), which is the classifier of appendix H; "logistic",
         ``C log(1 + exp(-z))``.
     C : float, default 1.0
         What the loss is multiplied with. For "trigonometric" and "logistic", C times a kernel is as
@@ -79,7 +79,7 @@ class SVMClassifier(ClassifierMixin, SupervisedMachine):
     intercept_ : ndarray of shape (n_machines,)
         The offsets.
     objective_ : ndarray of shape (n_machines,)
-        The minima that were found.
+        The minima that were found. With `nu`, less ``nu C sum(w)`` for the C that was found.
     duality_gap_ : float
         How far the objective of a machine may be above its minimum, the largest of all.
     converged_ : bool
@@ -170,6 +170,35 @@ class SVMClassifier(ClassifierMixin, SupervisedMachine):
         scores = self.decision_function(X)
         which = (scores > 0.0).astype(int) if scores.ndim == 1 else scores.argmax(axis=1)
         return np.asarray(self.classes_[which])
+
+    def path(
+        self, X: Any, y: Any, C_values: Iterable[float], sample_weight: Any = None
+    ) -> list[Self]:
+        """Fit the machine for several C, each from the solution for the one before.
+
+        Parameters
+        ----------
+        X, y, sample_weight
+            As for `fit`.
+        C_values : iterable of float
+            Values of C, best in order.
+
+        Returns
+        -------
+        list
+            A fitted copy of the estimator for each value.
+
+        Raises
+        ------
+        ValueError
+            If there is a `nu`, which sets C.
+        """
+        if self.nu is not None:
+            raise ValueError(
+                f"path goes through values of C, which nu = {self.nu!r} sets. "
+                "Pass nu=None, or fit for several nu one by one."
+            )
+        return super().path(X, y, C_values, sample_weight)
 
     def _check(self) -> None:
         """Check the parameters; those of the loss when it is made."""

@@ -190,8 +190,19 @@ class Margin(NuForm):
         return Trial(0.0, zero, zero, 0.0)
 
     def first(self) -> float:
-        """Return the level of the means of the classes."""
-        return -self._natural() / self.mass
+        """Return the level of the means of the classes.
+
+        Raises
+        ------
+        ValueError
+            If the means are the same up to rounding; no dual has a smaller form than zero.
+        """
+        natural = self._natural()
+        largest = self.mass**2 * float(np.diagonal(self.K).max())
+        if natural <= self.y.size * np.finfo(float).eps * largest:
+            cause = "the classes have the same mean" if self.bias else "the rows have the mean zero"
+            raise self._vain(f"{cause} in the kernel's space", "another kernel")
+        return -natural / self.mass
 
     def further(self, trial: Trial) -> float:
         """Return the level at which the mass would be enough if no dual met its bound."""
@@ -207,10 +218,16 @@ class Margin(NuForm):
     def check(self, machine: Machine) -> None:
         """Raise ``ValueError`` if the margin, and with it the function, vanishes."""
         if machine.a @ (machine.f - machine.offset) <= _VANISHING * self._natural():
-            raise ValueError(
-                f"With nu = {self.nu} no function but a constant is best, as more rows than that "
-                "are on the wrong side of any. Pass a larger nu, or another kernel."
+            raise self._vain(
+                "more rows than that are on the wrong side of any", "a larger nu, or another kernel"
             )
+
+    def _vain(self, cause: str, remedy: str) -> ValueError:
+        """Return the error of a problem without a solution."""
+        none = "a constant" if self.bias else "zero"
+        return ValueError(
+            f"With nu = {self.nu} no function but {none} is best, as {cause}. Pass {remedy}."
+        )
 
     def at(self, level: float) -> tuple[Loss, float]:
         """Return the hinge of margin one, for functions in units of the margin."""

@@ -51,7 +51,7 @@ class SVMRegressor(RegressorMixin, SupervisedMachine):
     C : float, default 1.0
         Slope of the loss where it is linear.
     epsilon : float, default 0.1
-        Half width of the tube, in units of the targets.
+        Half width of the tube, in units of the targets; "laplace" and "squared" have none.
     beta : float, default 0.3
         Share of the tube over which "silf" bends, in (0, 1].
     nu : float, optional
@@ -61,7 +61,8 @@ class SVMRegressor(RegressorMixin, SupervisedMachine):
     tol : float, default 1e-8
         Largest duality gap, relative to the objective.
     max_iter : int, default 1000
-        Largest number of Newton steps.
+        Largest number of Newton steps of one solve; with `nu` there is one for each width that is
+        tried.
 
     Attributes
     ----------
@@ -74,7 +75,7 @@ class SVMRegressor(RegressorMixin, SupervisedMachine):
     intercept_ : float
         The offset.
     epsilon_ : float
-        Half width of the tube, given or found.
+        Half width of the tube, given or found; for losses without a tube, `epsilon` as it is.
     objective_ : float
         The minimum that was found.
     duality_gap_ : float

@@ -5,6 +5,7 @@ import pytest
 from scipy.special import expit
 
 from pymc_bsvm.estimators import RelevanceVectorClassifier
+from pymc_bsvm.estimators.kernels.precomputed import UnknownVariance
 from tests.estimators import cases as rows
 from tests.estimators.relevance import cases
 
@@ -77,6 +78,17 @@ def test_several_classes_share_the_probability():
     own = [np.flatnonzero(row) for row in model.dual_coef_]
     for machine, places in zip(model._machines, own, strict=True):
         np.testing.assert_array_equal(model.relevance_[places], machine.rows)
+
+
+def test_several_classes_of_a_matrix_that_holds_no_variances():
+    X, y = rows.three_classes(60)
+    K, new = 1.0 + X @ X.T + (X @ X.T) ** 2, X[:9] + 0.1
+    model = RelevanceVectorClassifier("precomputed", variance="full").fit(K, y)
+    cross = 1.0 + new @ X.T + (new @ X.T) ** 2
+    latent = cross[:, model.relevance_] @ model.dual_coef_.T + model.intercept_
+    np.testing.assert_array_equal(model.predict(cross), model.classes_[latent.argmax(axis=1)])
+    with rows.refused(UnknownVariance, "9 new rows"):
+        model.predict_proba(cross)
 
 
 def test_probabilities_far_away(data, model):

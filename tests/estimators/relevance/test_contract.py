@@ -116,6 +116,7 @@ def test_a_search_that_is_cut_short_warns(kind, data):
         ({"hyperparameters": 0.5}, ["hyperparameters", "dict"]),
         ({"hyperparameters": {"gamma": 0.5}}, ["'gamma'", "'eta', 'ls'"]),
         ({"hyperparameters": {"ls": -0.5}}, ["ls", "0 < ls"]),
+        ({"hyperparameters": {"ls": "wide"}}, ["ls", "'wide'"]),
         ({"hyperparameters": {"ls": [1.0, 2.0]}}, ["(2,)", "ard=True"]),
     ],
 )

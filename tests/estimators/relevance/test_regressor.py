@@ -5,6 +5,7 @@ import pytest
 
 from pymc_bsvm.datasets import sinc
 from pymc_bsvm.estimators import RelevanceVectorRegressor, kernels
+from pymc_bsvm.estimators.kernels.precomputed import UnknownVariance
 from tests.estimators import cases as rows
 from tests.estimators.relevance import cases
 
@@ -134,3 +135,17 @@ def test_targets_that_do_not_vary():
     mean, std = model.predict([[2.0]], return_std=True)
     assert mean[0] == 3.0
     assert 0.0 < std[0] < 1e-6
+
+
+def test_a_function_is_not_asked_about_no_rows():
+    def function(A, B):
+        assert min(len(A), len(B)) > 0
+        return rows.rbf(A, B, 1.0, 1.0)
+
+    X, y = np.arange(5.0)[:, None], np.full(5, 3.0)
+    model = RelevanceVectorRegressor(function).fit(X, y)
+    np.testing.assert_array_equal(model.predict(X), y)
+    matrix = RelevanceVectorRegressor("precomputed", variance="full").fit(function(X, X), y)
+    np.testing.assert_array_equal(matrix.predict(np.ones((2, 5))), [3.0, 3.0])
+    with rows.refused(UnknownVariance, "2 new rows", "variances"):
+        matrix.predict(np.ones((2, 5)), return_std=True)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sklearn.svm import SVC, NuSVC, NuSVR
 
-from pymc_bsvm.estimators import SVMClassifier, SVMRegressor
+from pymc_bsvm.estimators import SVMClassifier, SVMOneClass, SVMRegressor
 from tests.estimators.svm import problems
 from tests.refusal import refused
 
@@ -69,5 +69,18 @@ def test_what_no_function_can_reach_is_refused():
     noise = np.random.default_rng(1).integers(2, size=Y.size)
     with refused(ValueError, "nu = 0.05"):
         SVMClassifier("linear", nu=0.05).fit(X, noise)
+    with refused(ValueError, "no function but a constant", "same mean"):
+        SVMClassifier("linear", nu=0.5).fit(np.ones((4, 1)), [0, 1, 0, 1])
+    with refused(ValueError, "no function but zero", "the mean zero"):
+        SVMOneClass("linear").fit((X - X.mean(axis=0)) / X.std(axis=0))
     with refused(ValueError, "nu", "1.5"):
         SVMRegressor(nu=1.5).fit(X, Y)
+
+
+def test_a_path_has_no_nu_that_sets_c():
+    with refused(ValueError, "values of C", "nu = 0.5"):
+        SVMClassifier(nu=0.5).path(X, LABELS, [1.0, 2.0])
+    one, two = SVMRegressor(gamma=0.3, nu=0.5).path(X, Y, [0.1, 3.0], WEIGHT)
+    alone = SVMRegressor(gamma=0.3, nu=0.5, C=3.0).fit(X, Y, WEIGHT)
+    assert two.objective_ == pytest.approx(alone.objective_, rel=1e-7)
+    assert one.objective_ < two.objective_
