@@ -96,11 +96,16 @@ def test_an_end_above_the_tolerance_is_a_warning_and_says_the_residual(two):
     assert 1e-9 < machine.residual < 0.1
 
 
-def test_further_batches():
-    X, y = classes(600, 2)[:2]
-    model = BayesianSVC(inducing=40, approximation="ep", random_state=0, tol=0.3)
-    model.partial_fit(X[:300], y[:300])
-    new, _, truth = classes(2000, 3)
-    before = log_loss(model, new, truth)
-    model.partial_fit(X[300:], y[300:])
-    assert log_loss(model, new, truth) < before
+def test_further_batches_are_refused_before_the_first_is_fitted():
+    X, y = classes(60, 2)[:2]
+    for approximation in ("ep", EP()):
+        model = BayesianSVC(inducing=10, approximation=approximation)
+        with pytest.raises(ValueError, match=r"but approximation is 'ep'\. Set"):
+            model.partial_fit(X, y)
+        assert not hasattr(model, "_trained")
+
+
+def test_a_batch_after_a_fit_is_refused(two):
+    X, y = classes(60, 2)[:2]
+    with pytest.raises(ValueError, match=r"but approximation is 'ep'\. Set"):
+        two[1].partial_fit(X, y)
