@@ -77,7 +77,7 @@ def test_targets_and_a_loss_with_a_kink():
     X = rng.uniform(-3.0, 3.0, (300, 1))
     f = np.sin(2.0 * X[:, 0])
     y = f + rng.laplace(0.0, 0.2, size=300)
-    settings = {"approximation": "ep", "loss": "laplace", "tol": 0.1}
+    settings = {"approximation": "ep", "loss": "laplace", "tol": 0.1, "random_state": 0}
     one = BayesianSVR(inducing=20, **settings).fit(X, y)
     two = BayesianSVR(**settings).fit(X, y)
     assert one._trained.machine.blueprint.prior is None
@@ -85,6 +85,18 @@ def test_targets_and_a_loss_with_a_kink():
     assert one.log_evidence_ == pytest.approx(two.log_evidence_, abs=0.5)
     for ours, theirs in zip(one.predict_interval(X), two.predict_interval(X), strict=True):
         np.testing.assert_allclose(ours, theirs, atol=0.1)
+
+
+def test_rows_that_do_not_settle_without_their_own_targets_are_a_warning():
+    """Under noise that is much narrower than that of the fit, rows say more than is known."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-3.0, 3.0, (60, 1))
+    y = np.sin(2.0 * X[:, 0]) + rng.normal(0.0, 0.3, size=60)
+    model = BayesianSVR(inducing=10, approximation="ep", loss="gaussian", tol=0.1).fit(X, y)
+    machine, objective = model._trained.machine, model._trained.objective
+    narrow = replace(machine, values=np.where(np.arange(machine.values.size), machine.values, 1e-3))
+    with pytest.warns(ConvergenceWarning, match=r"For \d+ of 60 rows .*\. Use weights"):
+        objective.hindsight([narrow])
 
 
 def test_an_end_above_the_tolerance_is_a_warning_and_says_the_residual(two):
