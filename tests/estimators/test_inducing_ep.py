@@ -9,6 +9,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from pymc_bsvm.approximations import EP
 from pymc_bsvm.estimators import BayesianSVC, BayesianSVR, ladder
+from pymc_bsvm.estimators.induced import InducedEvidence
+from pymc_bsvm.estimators.search import Found
+from pymc_bsvm.streamed.ep import PropagationError
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -97,6 +100,39 @@ def test_rows_that_do_not_settle_without_their_own_targets_are_a_warning():
     narrow = replace(machine, values=np.where(np.arange(machine.values.size), machine.values, 1e-3))
     with pytest.warns(ConvergenceWarning, match=r"For \d+ of 60 rows .*\. Use weights"):
         objective.hindsight([narrow])
+
+
+def test_points_are_doubled_until_the_evidence_fails(two, monkeypatch):
+    trained = two[1]._trained[0]
+    objective, evidence = trained.objective, InducedEvidence.evidence
+    most = [20]
+
+    def failing(self, values, start=None):
+        if len(self.Z) > most[0]:
+            raise PropagationError("There is no fixed point. Take fewer.")
+        return evidence(self, values, start)
+
+    monkeypatch.setattr(InducedEvidence, "evidence", failing)
+    monkeypatch.setattr(ladder, "_FEWEST", 10)
+    monkeypatch.setattr(ladder, "_MOST", 40)
+    steps = ladder.Ladder(objective.passes, objective.rows, "auto", np.random.default_rng(0))
+    found, points = steps._enough(Found(objective, trained.found, []), 1e-6)
+    assert points == 20
+    assert [rival.points for rival in found.rivals] == [10, 20, 40]
+    assert [np.isfinite(rival.log_evidence) for rival in found.rivals] == [True, True, False]
+    most[0] = 5
+    with pytest.raises(PropagationError, match="Take fewer"):
+        steps._enough(found, 1e-6)
+
+
+def test_weights_below_one_that_leave_no_cavity_are_named():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-3.0, 3.0, (60, 1))
+    y = np.sin(2.0 * X[:, 0])
+    model = BayesianSVR(inducing=10, approximation="ep", loss="gaussian", tol=0.1)
+    with pytest.raises(ValueError, match="not finite at any") as caught:
+        model.fit(X, y, np.full(60, 1e-3))
+    assert "Use weights of at least one" in str(caught.value.__cause__)
 
 
 def test_an_end_above_the_tolerance_is_a_warning_and_says_the_residual(two):
