@@ -273,7 +273,7 @@ class BayesianMachine(BaseEstimator):
             raise ValueError(
                 f"The evidence is not finite at any of the {len(found.ascents.runs)} starts. "
                 "Check the scale of the inputs and the kernel."
-            )
+            ) from objective.failure
         warn_of(best, found.ascents.interrupted)
         warn_of_bounds(objective.blueprint.hyperparameters, best)
         machine = objective.machine(np.exp(best.end))

@@ -54,7 +54,9 @@ class BayesianSVC(ClassifierMixin, RecursiveClassifier):
         `pymc_bsvm.approximations`. "auto" is expectation propagation up to 2000 rows, with a weak
         log-normal prior of the hyperparameters about their starts, and Laplace's method beyond, on
         inducing points, or where a row counts less than once. Only with the latter do predictions
-        need the support vectors alone. "ep" with inducing points has that prior too.
+        need the support vectors alone. "ep" with inducing points has that prior too;
+        there an ``EP`` has its tolerance and its largest number of sweeps, without its ``engine``
+        and its ``on_failure``: an end above the tolerance is a `ConvergenceWarning`.
     offset : float, default 100.0
         Variance of the constant in (5.13) of [Chu03]_; the margin of the likelihood is one.
     class_weight : dict, "balanced" or None, default None

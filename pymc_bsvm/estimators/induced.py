@@ -9,6 +9,7 @@ from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
 from pymc_bsvm._typing import Array
@@ -211,7 +212,8 @@ class InducedMachine(Fitted):
         look = self.posterior.look(X)
         f, known, left = look[:3]
         if isinstance(self.blueprint.approximation, EP):
-            cavity = cavity_beside(self.loss, Block(X, y, weight), look)
+            cavity, settled = cavity_beside(self.loss, Block(X, y, weight), look)
+            _warn_of_unsettled(settled)
             return f, Cavity(cavity.mean, cavity.variance)
         functions, parameters = interpreted(type(self.loss)), self.loss.parameters
         share = 1.0 / np.maximum(weight, 1.0)
@@ -219,6 +221,18 @@ class InducedMachine(Fitted):
         precision = share * functions.curve(y, f, weight, parameters)
         known = known / np.maximum(1.0 - precision * known, np.finfo(float).eps)
         return f, Cavity(f - known * a, known + left)
+
+
+def _warn_of_unsettled(settled: NDArray[np.bool_]) -> None:
+    """Warn if rows are not known without their own targets."""
+    if not settled.all():
+        warnings.warn(
+            f"For {np.count_nonzero(~settled)} of {settled.size} rows it did not settle what all "
+            "others say of them, from which the noise is learned. Use weights of at least one, or "
+            "approximation='laplace'.",
+            ConvergenceWarning,
+            stacklevel=4,
+        )
 
 
 def points_of(

@@ -20,6 +20,8 @@ from pymc_bsvm.estimators.machine import Blueprint, MachineEvidence
 from pymc_bsvm.estimators.polish import curvature_at, polish
 from pymc_bsvm.estimators.search import Found, Move, Rival, explore, starts_of
 from pymc_bsvm.search import Ascents, Ending
+from pymc_bsvm.streamed.ep import PropagationError
+from pymc_bsvm.streamed.mode import ModeError
 from pymc_bsvm.streamed.passes import Passes
 from pymc_bsvm.streamed.posterior import InducingPosterior
 from pymc_bsvm.streamed.rows import ArrayRows, Block
@@ -163,7 +165,7 @@ class Ladder:
     def _enough(
         self, found: Found[InducedEvidence], gain: float
     ) -> tuple[Found[InducedEvidence], int]:
-        """Return how many points are enough: twice as many add little to the evidence."""
+        """Return how many points are enough: twice as many add little to the evidence, or fail."""
         blueprint, x = found.objective.blueprint, found.ascents.best.end
         whole = self._objective(_ROWS_OF_SEARCH, _MOST, blueprint, x)
         tried: list[Rival] = []
@@ -172,7 +174,12 @@ class Ladder:
             some = InducedEvidence(
                 blueprint, whole.passes, whole.Z[:points], whole.rows, whole.some
             )
-            value = some.evidence(values).log_evidence
+            try:
+                value = some.evidence(values).log_evidence
+            except (ModeError, PropagationError):
+                if not tried:
+                    raise
+                value = -np.inf
             tried.append(Rival(blueprint, value, some.n, points))
             little = len(tried) > 1 and (
                 tried[-1].log_evidence - tried[-2].log_evidence < _WORTH * gain * some.rows

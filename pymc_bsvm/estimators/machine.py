@@ -126,7 +126,7 @@ class MachineEvidence:
     """The log evidence, and a prior if there is one, in the logarithms of the hyperparameters.
 
     Each evaluation starts from where the one before ended. Where the approximation fails the value
-    is -inf.
+    is -inf, and `failure` says why it is so now.
     """
 
     def __init__(
@@ -136,6 +136,7 @@ class MachineEvidence:
         self.X, self.y, self.sample_weight = X, y, sample_weight
         self.evaluations = 0
         self.log_evidence = -np.inf
+        self.failure: Exception | None = None
         self._start: Array | None = None
 
     def forget(self) -> None:
@@ -204,10 +205,11 @@ class MachineEvidence:
         K = self.blueprint.matrix(values, self.X)  # what a kernel refuses is not hidden
         try:
             evidence = self.evidence(values, self._start, K)
-        except (DualSolveError, ValueError):
+        except (DualSolveError, ValueError) as failure:
             self.log_evidence, self._start = -np.inf, None
+            self.failure = failure.with_traceback(None)  # whose frames hold kernel matrices
             return -np.inf, np.zeros_like(x)
-        self._start = evidence.start
+        self._start, self.failure = evidence.start, None
         gradient = evidence.gradient
         of_loss, of_kernel = self.blueprint.split(values)
         kernel, of_K = self.blueprint.kernel, np.asarray(gradient.K)

@@ -19,6 +19,7 @@ from pymc_bsvm.estimators.base import BayesianMachine
 from pymc_bsvm.estimators.induced import InducedMachine, tolerance
 from pymc_bsvm.estimators.scale import Scale
 from pymc_bsvm.estimators.trained import Trained
+from pymc_bsvm.evidence.approximation import Approximation
 from pymc_bsvm.streamed.passes import Passes
 from pymc_bsvm.streamed.recursion import updated
 from pymc_bsvm.streamed.rows import ArrayRows
@@ -49,8 +50,9 @@ class RecursiveRegressor(BayesianMachine):
 
         The first batch is fitted, and all attributes are its own; it should be large enough to tell
         of the hyperparameters and of the region of the inputs. Later batches change the
-        predictions. There have to be inducing points. Predictions are those of all rows at once if
-        the noise is Gaussian; ``benchmarks/partial.md`` says how near they are for other losses.
+        predictions. There have to be inducing points, and the approximation is Laplace's.
+        Predictions are those of all rows at once if the noise is Gaussian;
+        ``benchmarks/partial.md`` says how near they are for other losses.
 
         Parameters
         ----------
@@ -67,6 +69,7 @@ class RecursiveRegressor(BayesianMachine):
             Itself.
         """
         if not hasattr(self, "_trained"):
+            _check_laplace(self.approximation)
             fitted: Self = self.fit(X, y, sample_weight)
             return fitted
         X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, reset=False)
@@ -104,6 +107,7 @@ class RecursiveClassifier(BayesianMachine):
             Itself.
         """
         if not hasattr(self, "_trained"):
+            _check_laplace(self.approximation)
             _check_known(np.unique(y), [] if classes is None else classes, "the first batch")
             fitted: Self = self.fit(X, y, sample_weight)
             return fitted
@@ -123,6 +127,15 @@ class RecursiveClassifier(BayesianMachine):
             for each, target in zip(self._trained, targets, strict=True)
         ]
         return self
+
+
+def _check_laplace(approximation: str | Approximation) -> None:
+    """Raise for expectation propagation, whose sites later batches would not have."""
+    if getattr(approximation, "name", approximation) == "ep":
+        raise ValueError(
+            "Later batches are learned by Laplace's method, but approximation is 'ep'. "
+            "Set approximation='laplace', or fit all rows at once."
+        )
 
 
 def _check_known(known: Any, labels: Any, where: str) -> None:
@@ -161,6 +174,7 @@ def _updated(
             "Batches need inducing points, but the first one was fitted without. "
             "Set inducing to a number, such as 500."
         )
+    _check_laplace(machine.blueprint.approximation)
     passes = Passes(ArrayRows(X, y, weight), n_jobs)
     posterior = updated(machine.posterior, passes, machine.loss, tolerance(len(X)))
     return replace(trained, machine=replace(machine, posterior=posterior), objective=None)

@@ -74,7 +74,8 @@ class BayesianSVR(RegressionPredictions, RecursiveRegressor):
         How the evidence and the posterior are approximated: a name, or an object of
         `pymc_bsvm.approximations`. "auto" is Laplace's method, or expectation propagation for a
         loss with a kink, whose Laplace evidence is not defined; on inducing points such a loss
-        needs "ep".
+        needs "ep". There an ``EP`` has its tolerance and its largest number of sweeps, without its
+        ``engine`` and its ``on_failure``: an end above the tolerance is a `ConvergenceWarning`.
     inducing : int, "auto" or None, default None
         Number of inducing points, for more rows than a kernel matrix has room for: the function is
         learned at these points from all rows, block by block. Time and memory are linear in the

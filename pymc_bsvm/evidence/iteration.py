@@ -12,15 +12,30 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["CONVERGED", "IMPROPER", "LOW", "MANY", "MAX_ITER", "STALLED", "make_propagate"]
+__all__ = [
+    "CONVERGED",
+    "FAR",
+    "GROWTH",
+    "IMPROPER",
+    "LEAST_DAMPING",
+    "LEAST_FAR",
+    "LOW",
+    "MANY",
+    "MAX_ITER",
+    "NEAR",
+    "SHORTEST_REST",
+    "STALLED",
+    "WORSE",
+    "make_propagate",
+]
 
 CONVERGED, MAX_ITER, STALLED, IMPROPER = range(4)
 MANY, LOW = 150, 0.4  # rows, and share of the rank, from which sweeps of low rank are cheaper
 _WINDOW = 4  # earlier steps that are mixed with the last one
-_FAR, _NEAR = 1.0, 0.5  # errors above which steps are not mixed, and below which they may not grow
-_WORSE, _GROWTH = 2.0, 1.3  # what growth of the error halves the steps, and how they recover
-_LEAST_DAMPING, _LEAST_FAR = 1e-3, 0.1
-_SHORTEST_REST = 2  # steps that are not mixed after a mixture that was taken back
+FAR, NEAR = 1.0, 0.5  # errors above which steps are not mixed, and below which they may not grow
+WORSE, GROWTH = 2.0, 1.3  # what growth of the error halves the steps, and how they recover
+LEAST_DAMPING, LEAST_FAR = 1e-3, 0.1
+SHORTEST_REST = 2  # steps that are not mixed after a mixture that was taken back
 
 
 def make_propagate(
@@ -53,27 +68,27 @@ def make_propagate(
 
     def propagate(model, sites, tol, max_iter):
         sweep = look(model, sites)
-        n_iter, damping, rest, plain = 1, 1.0, _SHORTEST_REST, 0  # plain: what is left of a rest
+        n_iter, damping, rest, plain = 1, 1.0, SHORTEST_REST, 0  # plain: what is left of a rest
         if not math.isfinite(sweep.error):
             return sweep, n_iter, IMPROPER
         points = np.empty((_WINDOW + 1, 2 * sites.precision.size))
         steps, kept, best, after = np.empty(points.shape), 0, sweep, sweep
-        while best.error > tol and n_iter < max_iter and damping > _LEAST_DAMPING:
-            if sweep.error > _FAR or plain > 0:
+        while best.error > tol and n_iter < max_iter and damping > LEAST_DAMPING:
+            if sweep.error > FAR or plain > 0:
                 kept = 0
             kept = keep(points, steps, kept, sweep.sites, sweep.matched)
             after = look(model, follow(sweep, points[:kept], steps[:kept], damping))
             n_iter, plain = n_iter + 1, max(plain - 1, 0)
-            if after.error <= _WORSE * sweep.error:
-                damping, sweep = min(1.0, _GROWTH * damping), after
+            if after.error <= WORSE * sweep.error:
+                damping, sweep = min(1.0, GROWTH * damping), after
             else:
                 if kept > 1:  # the mixture is to blame, not the length
                     plain, rest = rest, 2 * rest
                 else:
                     damping *= 0.5
                 kept = 0
-                if math.isfinite(after.error) and sweep.error >= _NEAR:
-                    damping, sweep = max(damping, _LEAST_FAR), after
+                if math.isfinite(after.error) and sweep.error >= NEAR:
+                    damping, sweep = max(damping, LEAST_FAR), after
             if sweep.error < best.error:
                 best = sweep
         if best.error <= tol:

@@ -36,6 +36,7 @@ from pymc_bsvm.losses import Loss
 from pymc_bsvm.streamed.block import Block
 from pymc_bsvm.streamed.features import Features
 from pymc_bsvm.streamed.gradient import InducingGradient, of_points
+from pymc_bsvm.streamed.newton import check_shared
 from pymc_bsvm.streamed.passes import Partial, Passes
 from pymc_bsvm.streamed.posterior import InducingPosterior
 from pymc_bsvm.streamed.propagation import Sweep, first_sites, propagate, summed
@@ -165,8 +166,9 @@ def propagated_evidence(
     ModeError
         If there is no mode to start from.
     ValueError
-        For losses without an evidence.
+        For losses without an evidence, or with parameters by row.
     """
+    check_shared(loss)
     loss.log_normalizer()  # what has none raises
     settings: Any = {"tol": tol, "max_iter": max_iter}
     before = 0
@@ -216,5 +218,7 @@ def _slopes(
     of_kernel = of_kernel + kernel.diagonal_slopes(values, X, -0.5 * s)
     by_row: list[Array] = []
     if loss.fields:
-        by_row = in_parts(loss.tilted_slopes, y, cavity.mean, cavity.variance)
-    return Partial((of_kernel, S, np.array([weight @ each for each in by_row])))
+        with np.errstate(all="ignore"):
+            by_row = in_parts(loss.tilted_slopes, y, cavity.mean, cavity.variance)
+    sums = np.array([weight @ np.where(weight > 0.0, each, 0.0) for each in by_row])
+    return Partial((of_kernel, S, sums))

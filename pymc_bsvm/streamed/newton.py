@@ -30,7 +30,7 @@ from pymc_bsvm.streamed.mode import Ending, Mode, ModeError, ModeInterrupt
 from pymc_bsvm.streamed.passes import Partial, Passes
 from pymc_bsvm.streamed.rows import Block
 
-__all__ = ["TOLERANCE", "find_mode"]
+__all__ = ["TOLERANCE", "check_shared", "find_mode"]
 
 TOLERANCE = 1e-8
 """Duality gap in nats; weights with a gap of g are within ``sqrt(2 g)`` posterior standard
@@ -267,6 +267,11 @@ def check_loss(loss: Loss) -> None:
             f"{type(loss).__name__} has a kink, at which Newton's method on inducing points stops. "
             "Use SILF with a beta of 0.05 or more, or another differentiable loss."
         )
+    check_shared(loss)
+
+
+def check_shared(loss: Loss) -> None:
+    """Raise unless all rows share the parameters of the loss."""
     if loss.n_rows is not None:
         raise ValueError(
             f"{type(loss).__name__} has parameters by row, but rows are read in blocks here. "

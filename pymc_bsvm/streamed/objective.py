@@ -53,7 +53,7 @@ class InducingObjective:
     """The log evidence, and a prior if there is one, in the logarithms of the hyperparameters.
 
     It is a `pymc_bsvm.search.Objective`. Each evaluation starts from where the one before ended.
-    Where the approximation fails the value is -inf.
+    Where the approximation fails the value is -inf, and `failure` says why it is so now.
 
     Parameters
     ----------
@@ -81,6 +81,7 @@ class InducingObjective:
         self.tau, self.jitter, self.tol = tau, jitter, tol
         self.evaluations = 0
         self.log_evidence = -np.inf
+        self.failure: Exception | None = None
         self._start: Any = None
 
     def forget(self) -> None:
@@ -105,10 +106,11 @@ class InducingObjective:
         self.evaluations += 1
         try:
             evidence = self.evidence(values, self._start)
-        except (ModeError, PropagationError, ValueError):
+        except (ModeError, PropagationError, ValueError) as failure:
             self.log_evidence, self._start = -np.inf, None
+            self.failure = failure.with_traceback(None)  # whose frames hold the features
             return -np.inf, np.zeros_like(x)
-        self._start, gradient = evidence.start, evidence.gradient
+        self._start, self.failure, gradient = evidence.start, None, evidence.gradient
         of_loss = self.model.likelihood.slopes(self.model.split(values)[0], gradient.parameters)
         slope = np.concatenate([of_loss, gradient.kernel])
         self.log_evidence = evidence.log_evidence

@@ -23,6 +23,15 @@ import numpy as np
 from numpy.linalg import LinAlgError
 
 from pymc_bsvm._typing import Array
+from pymc_bsvm.evidence.iteration import (
+    FAR,
+    GROWTH,
+    LEAST_DAMPING,
+    LEAST_FAR,
+    NEAR,
+    SHORTEST_REST,
+    WORSE,
+)
 from pymc_bsvm.evidence.mixing import mixed
 from pymc_bsvm.evidence.propagation import PropagationStatus
 from pymc_bsvm.losses import Loss
@@ -36,11 +45,9 @@ from pymc_bsvm.streamed.sites import Cavity, Sites, matched
 
 __all__ = ["Propagated", "Sweep", "first_sites", "propagate", "summed"]
 
-_WINDOW = 2  # earlier steps that are mixed with the last one; each is 16 bytes for each row
-_FAR, _NEAR = 1.0, 0.5  # errors above which steps are not mixed, and below which they may not grow
-_WORSE, _GROWTH = 2.0, 1.3  # what growth of the error halves the steps, and how they recover
-_LEAST_SHARE, _LEAST_FAR = 1e-3, 0.1
-_SHORTEST_REST = 2  # steps that are not mixed after a mixture that was taken back
+# Earlier steps that are mixed with the last one. The sweep of each is kept: its sites, what they
+# should be and the residuals, with log Z_i 56 bytes for each row, and three matrices of r x r.
+_WINDOW = 2
 _ROUGH = 1e-6  # nats for each row, which the gap of the mode may have where the sweeps start
 
 
@@ -93,26 +100,26 @@ def propagate(
     The rules are those of `pymc_bsvm.evidence.iteration`.
     """
     sweep = _sweep(passes, features, loss, sites)
-    n_iter, share, rest, plain = 1, 1.0, _SHORTEST_REST, 0
+    n_iter, share, rest, plain = 1, 1.0, SHORTEST_REST, 0
     if sweep is None:
         return Propagated(None, n_iter, PropagationStatus.IMPROPER)
     best, kept = sweep, list[Sweep]()
-    while best.error > tol and n_iter < max_iter and share > _LEAST_SHARE:
+    while best.error > tol and n_iter < max_iter and share > LEAST_DAMPING:
         passes.stage = f"Sweep {n_iter + 1}, residual {sweep.error:.2g}"
-        far = sweep.error > _FAR or plain > 0
+        far = sweep.error > FAR or plain > 0
         kept = [*([] if far else kept[-_WINDOW:]), sweep]
         after = _sweep(passes, features, loss, _next(kept, share))
         n_iter, plain = n_iter + 1, max(plain - 1, 0)
-        if after is not None and after.error <= _WORSE * sweep.error:
-            share, sweep = min(1.0, _GROWTH * share), after
+        if after is not None and after.error <= WORSE * sweep.error:
+            share, sweep = min(1.0, GROWTH * share), after
         else:
             if len(kept) > 1:  # the mixture is to blame, not the length
                 plain, rest = rest, 2 * rest
             else:
                 share *= 0.5
             kept = []
-            if after is not None and sweep.error >= _NEAR:
-                share, sweep = max(share, _LEAST_FAR), after
+            if after is not None and sweep.error >= NEAR:
+                share, sweep = max(share, LEAST_FAR), after
         if sweep.error < best.error:
             best = sweep
     if best.error <= tol:

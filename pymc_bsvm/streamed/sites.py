@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import cho_solve, cholesky
 
 from pymc_bsvm._typing import Array
@@ -19,7 +20,7 @@ from pymc_bsvm.streamed.posterior import InducingPosterior, Look
 __all__ = ["Cavity", "Matched", "Sites", "cavity_beside", "in_parts", "matched"]
 
 _CACHED = 1024  # rows whose averages are taken at a time; with 8192 they take twice as long
-_STEPS = 100  # of which few are needed where a row has a small share in what is known of it
+_STEPS = 1000  # of which few are needed where a row has a small share in what is known of it
 _CLOSE = 1e-7  # steps that are shorter, in standard deviations, are the last
 
 
@@ -119,9 +120,9 @@ class Matched(NamedTuple):
     log_z: Array
     """Log density of the observation given all others, in nats."""
     alpha: Array
-    """Its first derivative in the mean."""
+    """Its first derivative in the mean; zero for a row of no weight."""
     nu: Array
-    """Minus its second derivative."""
+    """Minus its second derivative; the same."""
 
 
 def matched(loss: Loss, block: Block, cavity: Cavity) -> Matched:
@@ -130,8 +131,9 @@ def matched(loss: Loss, block: Block, cavity: Cavity) -> Matched:
     Those of rows of no weight say nothing.
     """
     variance, counts = cavity.variance, block.weight > 0.0
-    log_z, alpha, nu, narrowed = in_parts(loss.tilted, block.y, cavity.mean, variance)
     with np.errstate(all="ignore"):
+        log_z, alpha, nu, narrowed = in_parts(loss.tilted, block.y, cavity.mean, variance)
+        alpha, nu = np.where(counts, alpha, 0.0), np.where(counts, nu, 0.0)
         kept = narrowed / variance + cavity.left * nu  # 1 - v nu, in which nothing cancels
         precision = np.where(counts, nu / kept, 0.0)
         mean = cavity.mean + cavity.known * alpha
@@ -146,20 +148,36 @@ def in_parts(function: Callable[..., Any], *of_rows: Array) -> list[Array]:
     return [np.concatenate(each) for each in zip(*parts, strict=True)]
 
 
-def cavity_beside(loss: Loss, block: Block, look: Look) -> Cavity:
+def cavity_beside(loss: Loss, block: Block, look: Look) -> tuple[Cavity, NDArray[np.bool_]]:
     """Return rows of a fit without one copy of their own observation, whose sites are not at hand.
 
-    With the posterior of all rows, ``q = v (1 - v nu)`` and ``f = c + v alpha``.
+    With the posterior of all rows, ``q = v (1 - v nu)`` and ``f = c + v alpha``. These are iterated
+    to a fixed point, which a row that counts less than once may not have.
+
+    Returns
+    -------
+    cavity : Cavity
+        The rows; those that did not settle are where the last proper step led.
+    settled : ndarray of bool, of shape (b,)
+        Whether each row is at its fixed point.
     """
-    nothing = np.zeros(look.mean.shape)
-    cavity = Cavity(look.mean, look.known, look.left, nothing, nothing)
+    least = LEAST_VARIANCE * max(float(look.known.max(initial=0.0)), 1e-200)
+    q, nothing = np.maximum(look.known, least), np.zeros(look.mean.shape)
+    cavity = Cavity(look.mean.copy(), q.copy(), look.left, nothing, nothing)
+    settled, rows = np.zeros(q.shape, bool), np.arange(q.size)
     for _ in range(_STEPS):
-        new = matched(loss, block, cavity)
-        kept = 1.0 / (1.0 + cavity.known * new.precision)  # 1 - v nu
-        off = (look.mean - cavity.known * new.alpha - cavity.mean) / kept
-        wider = look.known / kept
-        change = np.maximum(np.abs(off) / np.sqrt(wider), np.abs(wider / cavity.known - 1.0))
-        cavity = cavity._replace(mean=cavity.mean + off, known=wider)
-        if change.max(initial=0.0) < _CLOSE:
+        if not rows.size:
             break
-    return cavity
+        at = Cavity(*(each[rows] for each in cavity))
+        new = matched(loss, Block(*(each[rows] for each in block)), at)
+        with np.errstate(all="ignore"):
+            wider = q[rows] * (1.0 + at.known * new.precision)
+            off = (look.mean[rows] - at.known * new.alpha - at.mean) * wider / q[rows]
+            change = np.maximum(np.abs(off) / np.sqrt(wider), np.abs(wider / at.known - 1.0))
+        proper = np.isfinite(change)
+        rows, change = rows[proper], change[proper]
+        cavity.mean[rows] += off[proper]
+        cavity.known[rows] = wider[proper]
+        settled[rows] = change < _CLOSE
+        rows = rows[change >= _CLOSE]
+    return cavity, settled

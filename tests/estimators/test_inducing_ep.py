@@ -9,6 +9,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from pymc_bsvm.approximations import EP
 from pymc_bsvm.estimators import BayesianSVC, BayesianSVR, ladder
+from pymc_bsvm.estimators.induced import InducedEvidence
+from pymc_bsvm.estimators.search import Found
+from pymc_bsvm.streamed.ep import PropagationError
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -87,6 +90,51 @@ def test_targets_and_a_loss_with_a_kink():
         np.testing.assert_allclose(ours, theirs, atol=0.1)
 
 
+def test_rows_that_do_not_settle_without_their_own_targets_are_a_warning():
+    """Under noise that is much narrower than that of the fit, rows say more than is known."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-3.0, 3.0, (60, 1))
+    y = np.sin(2.0 * X[:, 0]) + rng.normal(0.0, 0.3, size=60)
+    model = BayesianSVR(inducing=10, approximation="ep", loss="gaussian", tol=0.1).fit(X, y)
+    machine, objective = model._trained.machine, model._trained.objective
+    narrow = replace(machine, values=np.where(np.arange(machine.values.size), machine.values, 1e-3))
+    with pytest.warns(ConvergenceWarning, match=r"For \d+ of 60 rows .*\. Use weights"):
+        objective.hindsight([narrow])
+
+
+def test_points_are_doubled_until_the_evidence_fails(two, monkeypatch):
+    trained = two[1]._trained[0]
+    objective, evidence = trained.objective, InducedEvidence.evidence
+    most = [20]
+
+    def failing(self, values, start=None):
+        if len(self.Z) > most[0]:
+            raise PropagationError("There is no fixed point. Take fewer.")
+        return evidence(self, values, start)
+
+    monkeypatch.setattr(InducedEvidence, "evidence", failing)
+    monkeypatch.setattr(ladder, "_FEWEST", 10)
+    monkeypatch.setattr(ladder, "_MOST", 40)
+    steps = ladder.Ladder(objective.passes, objective.rows, "auto", np.random.default_rng(0))
+    found, points = steps._enough(Found(objective, trained.found, []), 1e-6)
+    assert points == 20
+    assert [rival.points for rival in found.rivals] == [10, 20, 40]
+    assert [np.isfinite(rival.log_evidence) for rival in found.rivals] == [True, True, False]
+    most[0] = 5
+    with pytest.raises(PropagationError, match="Take fewer"):
+        steps._enough(found, 1e-6)
+
+
+def test_weights_below_one_that_leave_no_cavity_are_named():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-3.0, 3.0, (60, 1))
+    y = np.sin(2.0 * X[:, 0])
+    model = BayesianSVR(inducing=10, approximation="ep", loss="gaussian", tol=0.1)
+    with pytest.raises(ValueError, match="not finite at any") as caught:
+        model.fit(X, y, np.full(60, 1e-3))
+    assert "Use weights of at least one" in str(caught.value.__cause__)
+
+
 def test_an_end_above_the_tolerance_is_a_warning_and_says_the_residual(two):
     objective = two[1]._trained[0].objective
     model = replace(objective.blueprint, approximation=EP(tol=1e-9, max_iter=4))
@@ -96,11 +144,16 @@ def test_an_end_above_the_tolerance_is_a_warning_and_says_the_residual(two):
     assert 1e-9 < machine.residual < 0.1
 
 
-def test_further_batches():
-    X, y = classes(600, 2)[:2]
-    model = BayesianSVC(inducing=40, approximation="ep", random_state=0, tol=0.3)
-    model.partial_fit(X[:300], y[:300])
-    new, _, truth = classes(2000, 3)
-    before = log_loss(model, new, truth)
-    model.partial_fit(X[300:], y[300:])
-    assert log_loss(model, new, truth) < before
+def test_further_batches_are_refused_before_the_first_is_fitted():
+    X, y = classes(60, 2)[:2]
+    for approximation in ("ep", EP()):
+        model = BayesianSVC(inducing=10, approximation=approximation)
+        with pytest.raises(ValueError, match=r"but approximation is 'ep'\. Set"):
+            model.partial_fit(X, y)
+        assert not hasattr(model, "_trained")
+
+
+def test_a_batch_after_a_fit_is_refused(two):
+    X, y = classes(60, 2)[:2]
+    with pytest.raises(ValueError, match=r"but approximation is 'ep'\. Set"):
+        two[1].partial_fit(X, y)

@@ -11,6 +11,7 @@ from pymc_bsvm.streamed.block import Block
 from pymc_bsvm.streamed.ep import PropagationError, propagated_evidence
 from pymc_bsvm.streamed.features import Features
 from pymc_bsvm.streamed.passes import Passes
+from pymc_bsvm.streamed.posterior import Look
 from pymc_bsvm.streamed.rows import ArrayRows
 from pymc_bsvm.streamed.sites import cavity_beside
 from tests.streamed.problems import VALUES, Gaussian, problem, rows
@@ -154,6 +155,30 @@ def test_a_row_that_counts_less_than_once_may_leave_no_cavity():
         propagated_evidence(Passes(ArrayRows(X, y, np.full(5, 0.1))), features, loss)
 
 
+def test_a_row_of_no_weight_changes_nothing_wherever_its_target_is():
+    loss = losses.Gaussian(sigma=0.4)
+    X, y, weight = rows(loss, n=20)
+    features = problem(loss)[1]
+    weight = np.maximum(weight, 1.0)
+    found = propagated_evidence(Passes(ArrayRows(X, y, weight)), features, loss, tol=TIGHT)
+    more = ArrayRows(np.vstack([X, X[:1]]), np.append(y, 1e200), np.append(weight, 0.0))
+    other = propagated_evidence(Passes(more), features, loss, tol=TIGHT)
+    assert other.log_evidence == pytest.approx(found.log_evidence, abs=1e-9)
+    np.testing.assert_allclose(other.gradient.kernel, found.gradient.kernel, atol=1e-7)
+    np.testing.assert_allclose(other.gradient.parameters, found.gradient.parameters, atol=1e-7)
+
+
+def test_parameters_by_row_are_refused_from_any_start():
+    X, y, _ = rows(losses.Gaussian(sigma=0.4), n=5)
+    features = Features.at(Gaussian(), VALUES, X)
+    passes = Passes(ArrayRows(X, y))
+    start = propagated_evidence(passes, features, losses.Gaussian(sigma=0.4)).start
+    for loss in (losses.Gaussian(sigma=np.full(5, 0.4)), losses.Laplace(C=np.full(5, 4.0))):
+        for begun in (None, start):
+            with pytest.raises(ValueError, match=r"has parameters by row.*\. Pass one"):
+                propagated_evidence(passes, features, loss, start=begun)
+
+
 def test_a_loss_that_is_no_likelihood_is_refused():
     passes, features = problem(losses.Logistic())
     with pytest.raises(ValueError, match="not a negative log likelihood"):
@@ -167,6 +192,39 @@ def test_rows_without_their_own_observation_are_known_from_the_posterior_alone(l
     weight = passes.rows.weight = np.maximum(weight, 1.0)
     found = propagated_evidence(passes, features, loss, tol=TIGHT)
     look = found.posterior.look(X)
-    cavity = cavity_beside(loss, Block(X, y, weight), look)
+    cavity, settled = cavity_beside(loss, Block(X, y, weight), look)
+    assert settled.all()
     log_z = loss.tilted(y, cavity.mean, cavity.variance).log_z
     np.testing.assert_allclose(log_z, found.log_predictive, atol=1e-5)
+
+
+def seen(mean, known, left=0.01):
+    """Return what a posterior says of rows."""
+    mean, known = np.asarray(mean), np.asarray(known)
+    nothing = np.zeros((mean.size, 0))
+    return Look(mean, known, np.full(mean.shape, left), nothing, nothing.T)
+
+
+def test_rows_that_say_most_of_what_is_known_of_them_settle():
+    """With Gaussian noise s² and a cavity N(c, v + d), the moments are those of regression."""
+    sigma, left, v, c, y = 0.3, 0.01, np.array([0.1, 0.5, 2.0]), np.array([0.0, 1.0, -1.0]), 0.5
+    total = v + left + sigma**2
+    look = seen(c + v * (y - c) / total, v - v**2 / total)
+    block = Block(np.zeros((3, 1)), np.full(3, y), np.ones(3))
+    cavity, settled = cavity_beside(losses.Gaussian(sigma=sigma), block, look)
+    assert settled.all()
+    np.testing.assert_allclose(cavity.known, v, rtol=1e-5)
+    np.testing.assert_allclose(cavity.mean, c, atol=1e-5)
+
+
+def test_a_row_without_a_cavity_is_told_and_one_of_no_weight_has_that_of_all():
+    """Half a row made the first variance, so that a whole one is more than is known of it."""
+    loss = losses.Gaussian(sigma=0.1)
+    block = Block(np.zeros((3, 1)), np.array([0.0, 0.2, 1e200]), np.array([0.5, 1.0, 0.0]))
+    look = seen([0.1, 0.1, 0.1], [0.03, 0.001, 0.001], left=0.0)
+    cavity, settled = cavity_beside(loss, block, look)
+    assert settled.tolist() == [False, True, True]
+    assert np.isfinite(cavity.mean).all()
+    assert np.isfinite(cavity.variance).all()
+    assert cavity.known[1] == pytest.approx(1.0 / (1.0 / 0.001 - 1.0 / 0.01), rel=1e-5)
+    assert (cavity.mean[2], cavity.known[2]) == (0.1, 0.001)
