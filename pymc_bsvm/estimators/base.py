@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numbers
-import warnings
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -11,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
@@ -29,6 +27,7 @@ from pymc_bsvm.estimators.scale import Scale
 from pymc_bsvm.estimators.search import Move
 from pymc_bsvm.estimators.trained import Trained, bounds_at
 from pymc_bsvm.estimators.training import Given
+from pymc_bsvm.estimators.warning import warn
 from pymc_bsvm.evidence.approximation import Approximation
 from pymc_bsvm.search import Ending, Hyperparameter, Restart
 from pymc_bsvm.streamed.chunks import is_dask
@@ -353,7 +352,7 @@ def warn_of(best: Restart, interrupted: bool) -> None:
     """Warn if the search was interrupted, or if its best run did not converge."""
     ending = Ending.INTERRUPTED if interrupted else best.ending
     if ending in REMEDIES:
-        warnings.warn(REMEDIES[ending], ConvergenceWarning, stacklevel=4)
+        warn(REMEDIES[ending])
 
 
 def warn_of_bounds(hyperparameters: Sequence[Hyperparameter], best: Restart) -> None:
@@ -365,9 +364,7 @@ def warn_of_bounds(hyperparameters: Sequence[Hyperparameter], best: Restart) -> 
     ends = bounds_at(hyperparameters, best, rises(best) & fixed)
     if ends:
         named = " and ".join(f"{name} at its {end} bound" for name, end in ends.items())
-        warnings.warn(
+        warn(
             f"The search ended with {named}, where the evidence still rises, so that error bars "
-            "may be wrong. Check the scale of the data and the kernel.",
-            ConvergenceWarning,
-            stacklevel=4,
+            "may be wrong. Check the scale of the data and the kernel."
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -10,6 +9,7 @@ import numpy as np
 
 from pymc_bsvm._typing import Array
 from pymc_bsvm.estimators.scale import Scale
+from pymc_bsvm.estimators.warning import warn
 from pymc_bsvm.evidence.noise import LeaveOneOut, Noise, NoiseKind, fit_noise
 from pymc_bsvm.evidence.posterior import Cavity
 from pymc_bsvm.losses.base import RegressionLoss
@@ -44,10 +44,9 @@ class Hindsight:
         inside = np.average(np.abs(residual) <= epsilon, weights=weight)
         explained = 1.0 - (left / total) ** 2
         if epsilon > 0.5 * total and inside > _NEARLY_ALL and explained < _LITTLE:
-            warnings.warn(
+            warn(
                 f"The tube holds {inside:.0%} of the targets, and the function explains "
                 f"{explained:.0%} of their variance: predictions are hardly more than a constant. "
                 "Set max_epsilon=0.5, and see whether the errors get smaller.",
                 UserWarning,
-                stacklevel=3,
             )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -10,12 +9,12 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.exceptions import ConvergenceWarning
 
 from pymc_bsvm._typing import Array
 from pymc_bsvm.estimators.hindsight import Hindsight
 from pymc_bsvm.estimators.likelihood import noise_in
 from pymc_bsvm.estimators.machine import Blueprint, Fitted
+from pymc_bsvm.estimators.warning import warn
 from pymc_bsvm.evidence.ep import EP
 from pymc_bsvm.evidence.posterior import Cavity
 from pymc_bsvm.losses import Loss
@@ -147,10 +146,10 @@ class InducedEvidence(InducingObjective):
         except PropagationError as error:
             if error.evidence is None:
                 raise
-            warnings.warn(str(error), ConvergenceWarning, stacklevel=4)
+            warn(str(error))
             evidence = error.evidence
         except ModeInterrupt as stop:
-            warnings.warn(str(stop), ConvergenceWarning, stacklevel=4)
+            warn(str(stop))
             features, loss = self.features(values), self.blueprint.loss(values)
             evidence = evidence_at(self.passes, features, loss, stop.mode, tau=self.tau)
         dual, curvature = evidence.duals()
@@ -226,12 +225,10 @@ class InducedMachine(Fitted):
 def _warn_of_unsettled(settled: NDArray[np.bool_]) -> None:
     """Warn if rows are not known without their own targets."""
     if not settled.all():
-        warnings.warn(
+        warn(
             f"For {np.count_nonzero(~settled)} of {settled.size} rows it did not settle what all "
             "others say of them, from which the noise is learned. Use weights of at least one, or "
             "approximation='laplace'.",
-            ConvergenceWarning,
-            stacklevel=4,
         )
 
 

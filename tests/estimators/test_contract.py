@@ -394,6 +394,7 @@ def test_an_end_before_the_optimum_is_a_warning(kind, data):
         model.fit(data.X, target(kind, data))
     assert not model.converged_
     assert len(caught) == 1
+    assert caught[0].filename == __file__
 
 
 @BOTH

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import numbers
-import warnings
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from pymc_bsvm._typing import Array
@@ -18,6 +16,7 @@ from pymc_bsvm.estimators.kernels import Kernel, Precomputed, kernel_of
 from pymc_bsvm.estimators.relevance.dictionary import Dictionary
 from pymc_bsvm.estimators.relevance.machine import Variance
 from pymc_bsvm.estimators.scale import Scale
+from pymc_bsvm.estimators.warning import warn
 
 __all__ = ["RelevanceVectorMachine"]
 
@@ -85,11 +84,9 @@ class RelevanceVectorMachine(BaseEstimator):
     def _warn(self) -> None:
         """Warn of a search that was cut short."""
         if not self.converged_:
-            warnings.warn(
+            warn(
                 f"The search ended at max_iter={self.max_iter} while there was more to gain than "
-                "tol. Raise max_iter.",
-                ConvergenceWarning,
-                stacklevel=3,
+                "tol. Raise max_iter."
             )
 
     converged_: bool

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numbers
-import warnings
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -11,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from pymc_bsvm._typing import Array
@@ -19,6 +17,7 @@ from pymc_bsvm._validation import as_parameter, positive
 from pymc_bsvm.estimators.kernels import Precomputed
 from pymc_bsvm.estimators.svm.gram import FixedKernel
 from pymc_bsvm.estimators.svm.machine import Machine
+from pymc_bsvm.estimators.warning import warn
 
 __all__ = ["ClassicalMachine", "Rows", "one_of"]
 
@@ -112,11 +111,9 @@ class ClassicalMachine(BaseEstimator):
         self.n_iter_ = max(machine.steps for machine in machines)
         self.converged_ = all(machine.certified(self.tol) for machine in machines)
         if not self.converged_:
-            warnings.warn(
+            warn(
                 f"The duality gap is {self.duality_gap_:.3g}, which is above the tolerance. "
-                "Raise max_iter or tol, or make C less extreme.",
-                ConvergenceWarning,
-                stacklevel=4,
+                "Raise max_iter or tol, or make C less extreme."
             )
         return duals[:, support]
 

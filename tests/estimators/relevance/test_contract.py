@@ -98,10 +98,11 @@ def test_settings_after_the_fit_do_not_change_it(kind, data):
 
 @BOTH
 def test_a_search_that_is_cut_short_warns(kind, data):
-    with pytest.warns(ConvergenceWarning, match=r"max_iter=2 .*Raise max_iter"):
+    with pytest.warns(ConvergenceWarning, match=r"max_iter=2 .*Raise max_iter") as record:
         model = kind(max_iter=2).fit(data.X, target(kind, data))
     assert not model.converged_
     assert model.n_iter_ == 2
+    assert record[0].filename == __file__
 
 
 @BOTH

@@ -119,6 +119,7 @@ def test_what_is_refused():
 
 
 def test_too_few_steps_are_a_warning():
-    with pytest.warns(ConvergenceWarning, match="duality gap"):
+    with pytest.warns(ConvergenceWarning, match="duality gap") as record:
         model = SVMRegressor(max_iter=1).fit(X, Y)
     assert not model.converged_
+    assert record[0].filename == __file__
