@@ -216,6 +216,8 @@ data. p by a paired t test, corrected for the sets by Holm's method. The load of
 
 On {faster} of {sets} sets ours takes no longer; where it does, a fit takes some milliseconds, of
 which much is Python. With so few partitions only large differences of the scores can be told.
+How often the noise is renewed was chosen among three schedules on these sets, so that they are no
+clean test of it.
 
 {regression}
 {classes}"""
