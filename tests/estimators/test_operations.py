@@ -1,6 +1,6 @@
 """How many operations fits and solves take, against stored numbers.
 
-Times depend on the machine, counts hardly do. A path that got slow shows here as more solves, more
+Times depend on the machine, counts less so. A path that got slow shows here as more solves, more
 steps, each of which is a factorisation of the free set, or more kernel matrices.
 """
 
@@ -14,12 +14,12 @@ from pymc_bsvm.estimators import BayesianSVC, BayesianSVR
 from pymc_bsvm.estimators.kernels import RBF
 from pymc_bsvm.solvers import dual
 
-SLACK = 1.2  # another BLAS rounds otherwise, and a search may take another step
+SLACK = 1.5  # seven BLAS kernels took 51 to 85 solves on 600 rows, whose evidence has ripples
 STALE = 0.6  # of a stored number: what takes so much less deserves a new one
 
 FITS = {
     ("regression", 200): {"solves": 53, "steps": 462, "matrices": 104, "elements": 70},
-    ("regression", 600): {"solves": 64, "steps": 537, "matrices": 126, "elements": 36},
+    ("regression", 600): {"solves": 65, "steps": 530, "matrices": 130, "elements": 40},
     ("outliers", 200): {"solves": 68, "steps": 544, "matrices": 134, "elements": 100},
     ("classification", 200): {"solves": 4, "steps": 10, "matrices": 25, "elements": 19},
 }
