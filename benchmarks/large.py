@@ -140,13 +140,13 @@ def cells(options: argparse.Namespace) -> Iterator[Cell]:
         points = 300 // options.scale
         settings = {"inducing": points, "ard": True}
         yield Cell(GROWTH, f"{points} points", rows, "friedman", "passes", settings)
-    for rows in (middle, small):
+    yield from inputs(options)
+    for section, data in both:
+        yield from peers(section, data, middle, options)
+    yield from ours(FILES, "friedman", 10 * large, options.scale, "mapped")
+    for rows in (large, small):
         for section, data in both:
             yield from peers(section, data, rows, options)
-    yield from inputs(options)
-    yield from ours(FILES, "friedman", 10 * large, options.scale, "mapped")
-    for section, data in both:
-        yield from peers(section, data, large, options)
 
 
 def inputs(options: argparse.Namespace) -> Iterator[Cell]:
