@@ -22,14 +22,14 @@ PATIENCE ?= 300
 APART := tests/estimators tests/gp tests/inference
 # Arguments of `make bench-estimators`, such as BENCH_ARGS="--data ../shared/data".
 BENCH_ARGS ?=
-# Arguments of `make bench-large`, such as ARGS="--data ../shared/data --budget 45".
+# Arguments of `make bench-large` and `bench-speed`, such as ARGS="--data ../shared/data --budget 45".
 ARGS ?=
 # The folder whose notebooks `make notebooks` executes.
 BOOKS ?= notebooks
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: bench-calibration bench-committee bench-estimators bench-evidence bench-large bench-low-rank bench-partial bench-points bench-solver help setup base-env test-env dev-env demo test test-lowest test-slow lint format types docs notebooks clean
+.PHONY: bench-calibration bench-estimators bench-evidence bench-large bench-low-rank bench-partial bench-points bench-solver bench-speed help setup base-env test-env dev-env demo test test-lowest test-slow lint format types docs notebooks clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1|/' \
@@ -65,6 +65,9 @@ test-lowest: ## try the oldest versions that pyproject.toml allows
 bench-solver: test-env ## time the solver against LIBSVM and BLAS; rewrites benchmarks/solver.md
 	@$(THREADS) $(PY) benchmarks/solver.py
 
+bench-speed: test-env ## the defaults beside their goals and peers; rewrites speed.md
+	@$(PY) -m benchmarks.speed $(ARGS)
+
 bench-partial: test-env ## batches of rows against all rows at once; rewrites partial.md
 	@$(THREADS) $(PY) -m benchmarks.partial
 
@@ -79,9 +82,6 @@ bench-evidence: test-env ## time the evidence and its gradient against peers; re
 
 bench-estimators: test-env ## the estimators against their peers; rewrites estimators.md
 	@$(THREADS) $(PY) benchmarks/estimators.py $(BENCH_ARGS)
-
-bench-committee: test-env ## a committee on 100,000 rows; rewrites committee.md
-	@$(THREADS) $(PY) benchmarks/committee.py
 
 bench-large: test-env ## many rows against peers, with ARGS="--data FOLDER"; rewrites large.md
 	@$(PY) -m benchmarks.large $(ARGS)

@@ -276,9 +276,8 @@ for name, values in score.items():
 # **Many columns without `ard=True`.** One length-scale for all cannot tell them apart. Above, the
 # error is about that of the SVR.
 #
-# **Many rows.** The kernel matrix has to fit in memory. `BayesianSVRCommittee` is for more rows,
-# in regression. **Sparse or text input** is refused. The page on the estimators has the whole
-# list.
+# **Many rows.** The kernel matrix has to fit in memory; with `inducing="auto"` it need not.
+# **Sparse or text input** is refused. The page on the estimators has the whole list.
 #
 # **The answer:** time, a smaller error where there are outliers, intervals that hold what they
 # promise, probabilities without a second fit, and the columns that matter.

@@ -20,6 +20,7 @@ from pymc_bsvm.estimators.scale import Scale
 from pymc_bsvm.estimators.search import search
 from pymc_bsvm.estimators.threads import few_threads
 from pymc_bsvm.estimators.trained import bounds_at
+from pymc_bsvm.estimators.warning import warn
 from pymc_bsvm.evidence.prediction import RegressionPredictive
 from pymc_bsvm.search import Ending, ascend
 
@@ -31,6 +32,10 @@ _LARGEST_SHARE = 0.2  # ... no more than this
 
 class BayesianSVRCommittee(RegressionPredictions, BayesianMachine):
     """A committee of `BayesianSVR` experts with shared hyperparameters.
+
+    .. deprecated:: 0.2
+        Inducing points are more precise: use `BayesianSVR` with ``inducing="auto"``. To be removed
+        in 0.4.
 
     Each expert sees a part of the rows. The hyperparameters maximise the sum of the experts' log
     evidences, and predictions are products of the experts' predictions, each as far as it learned
@@ -146,6 +151,11 @@ class BayesianSVRCommittee(RegressionPredictions, BayesianMachine):
         BayesianSVRCommittee
             Itself.
         """
+        warn(
+            "BayesianSVRCommittee is deprecated and will be removed in 0.4, since inducing points are "
+            "more precise. Use BayesianSVR(inducing='auto').",
+            FutureWarning,
+        )
         self._check_committee()
         inputs, targets = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
         self._check()

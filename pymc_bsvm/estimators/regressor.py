@@ -168,7 +168,6 @@ class BayesianSVR(RegressionPredictions, RecursiveRegressor):
     See Also
     --------
     BayesianSVC : classification.
-    BayesianSVRCommittee : more rows than fit into one kernel matrix.
     pymc_bsvm.gp.BSVR : the same model inside PyMC.
 
     References
