@@ -152,8 +152,8 @@ class BayesianSVRCommittee(RegressionPredictions, BayesianMachine):
             Itself.
         """
         warn(
-            "BayesianSVRCommittee is deprecated and will be removed in 0.4, since inducing points are "
-            "more precise. Use BayesianSVR(inducing='auto').",
+            "BayesianSVRCommittee is deprecated and will be removed in 0.4, since inducing points "
+            "are more precise. Use BayesianSVR(inducing='auto').",
             FutureWarning,
         )
         self._check_committee()

@@ -43,6 +43,12 @@ def test_scikit_learn(estimator, check):
     check(estimator)
 
 
+def test_it_is_deprecated(train):
+    X, y, _ = train
+    with pytest.warns(FutureWarning, match=r"removed in 0.4.* Use BayesianSVR\(inducing='auto'\)"):
+        BayesianSVRCommittee(**QUICK).fit(X[:60], y[:60])
+
+
 def test_parts(committee):
     assert committee.n_experts_ == len(committee.parts_) == 5
     assert committee.held_out_.size == 120
