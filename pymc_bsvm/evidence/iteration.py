@@ -23,6 +23,7 @@ __all__ = [
     "MANY",
     "MAX_ITER",
     "NEAR",
+    "PATIENCE",
     "SHORTEST_REST",
     "STALLED",
     "WORSE",
@@ -36,6 +37,7 @@ FAR, NEAR = 1.0, 0.5  # errors above which steps are not mixed, and below which 
 WORSE, GROWTH = 2.0, 1.3  # what growth of the error halves the steps, and how they recover
 LEAST_DAMPING, LEAST_FAR = 1e-3, 0.1
 SHORTEST_REST = 2  # steps that are not mixed after a mixture that was taken back
+PATIENCE = 6  # sweeps that are no better than the best one, after which steps are halved for good
 
 
 def make_propagate(
@@ -69,6 +71,7 @@ def make_propagate(
     def propagate(model, sites, tol, max_iter):
         sweep = look(model, sites)
         n_iter, damping, rest, plain = 1, 1.0, SHORTEST_REST, 0  # plain: what is left of a rest
+        longest, waited = 1.0, 0
         if not math.isfinite(sweep.error):
             return sweep, n_iter, IMPROPER
         points = np.empty((_WINDOW + 1, 2 * sites.precision.size))
@@ -80,7 +83,7 @@ def make_propagate(
             after = look(model, follow(sweep, points[:kept], steps[:kept], damping))
             n_iter, plain = n_iter + 1, max(plain - 1, 0)
             if after.error <= WORSE * sweep.error:
-                damping, sweep = min(1.0, GROWTH * damping), after
+                damping, sweep = min(longest, GROWTH * damping), after
             else:
                 if kept > 1:  # the mixture is to blame, not the length
                     plain, rest = rest, 2 * rest
@@ -88,9 +91,13 @@ def make_propagate(
                     damping *= 0.5
                 kept = 0
                 if math.isfinite(after.error) and sweep.error >= NEAR:
-                    damping, sweep = max(damping, LEAST_FAR), after
+                    damping, sweep = max(damping, min(longest, LEAST_FAR)), after
+            waited += 1
             if sweep.error < best.error:
-                best = sweep
+                best, waited = sweep, 0
+            elif waited == PATIENCE:  # full steps go round in circles
+                longest, waited = 0.5 * longest, 0
+                damping = min(longest, damping)
         if best.error <= tol:
             return best, n_iter, CONVERGED
         if n_iter >= max_iter:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pymc_bsvm import LowRank, ep_evidence, losses
+from pymc_bsvm import LowRank, datasets, ep_evidence, losses
 from pymc_bsvm.evidence import EPError
 from pymc_bsvm.evidence.approximation import Problem
 from pymc_bsvm.evidence.propagation import PropagationStatus, propagate
@@ -45,6 +45,16 @@ def test_plain_sweeps_run_in_a_circle_where_these_arrive():
     jittered = Problem.of(problem.K + 1e-6 * np.eye(160), problem.y, problem.loss)
     found = propagate(jittered, starting_sites(jittered, "numpy"), 1e-8, 200)
     matches(jittered, found.sweep, 1e-5)
+
+
+def test_sweeps_that_say_too_much_in_turn_are_shortened():
+    """Residuals above one went up and down for ever; no sweep was twice as bad as the last."""
+    X, y = datasets.sinc(60, C=20.0, epsilon=0.2, random_state=1)
+    problem = Problem.of(rbf(X, 0.273**2, 1.344**-2), y, losses.SILF(9.093, 0.041))
+    found = propagate(problem, Sites.nothing(60), 1e-6, 60)
+    assert found.status is PropagationStatus.CONVERGED
+    other = propagate(problem, starting_sites(problem, "numpy"), 1e-6, 60)
+    np.testing.assert_allclose(found.sweep.mean, other.sweep.mean, atol=1e-6)
 
 
 @pytest.mark.parametrize(
