@@ -123,7 +123,6 @@ def cost_rows(results: Results) -> Iterator[str]:
                 f"{100 * ranks.divergent:.1f}",
                 f"{np.median(worst):.0f}",
                 f"{np.quantile(worst, 0.05):.0f}",
-                f"{ranks.seconds / len(worst):.2f}",
             )
 
 
@@ -253,12 +252,10 @@ def main() -> None:
     parser.add_argument("--data-sets", type=int, default=40)
     arguments = parser.parse_args()
     logging.getLogger("pymc").setLevel(logging.ERROR)
-    begin = time.perf_counter()
     results = rank_study(arguments.simulations)
     draw(results)
     for row in (*rank_rows(results), *paired_rows(results), *cost_rows(results)):
         print(row, flush=True)
-    sampled = time.perf_counter()
     # for fits of a hundred rows, compiling would take longer than it saves
     with pytensor.config.change_flags(mode="FAST_COMPILE"):
         coverage = list(coverage_rows(arguments.data_sets))
@@ -272,8 +269,6 @@ def main() -> None:
         paired="\n".join(paired_rows(results)),
         cost="\n".join(cost_rows(results)),
         coverage="\n".join(coverage),
-        rank_minutes=(sampled - begin) / 60.0,
-        coverage_minutes=(time.perf_counter() - sampled) / 60.0,
     )
     REPORT.write_text(report)
 
@@ -287,7 +282,6 @@ TEMPLATE = """\
 # Are the posteriors calibrated?
 
 Measured by `benchmarks/calibration.py` on {machine}.
-The ranks took {rank_minutes:.0f} minutes with compiling, the coverage {coverage_minutes:.0f}.
 
 ## Ranks of true hyperparameters
 
@@ -319,10 +313,11 @@ latent, and its mean absolute value, which has the noise of both chains in it.
 {paired}
 
 The samplers: mean leapfrogs of a draw, divergences in percent, effective sample size of the worst
-hyperparameter before thinning (median and 5 % quantile over simulations), seconds of a simulation.
+hyperparameter before thinning (median and 5 % quantile over simulations). What routes cost is in
+routes.md.
 
-| model | route | leapfrogs | divergent | ESS | ESS, 5 % | s |
-|---|---|--:|--:|--:|--:|--:|
+| model | route | leapfrogs | divergent | ESS | ESS, 5 % |
+|---|---|--:|--:|--:|--:|
 {cost}
 
 ## Coverage of predictive intervals
