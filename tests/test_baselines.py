@@ -1,9 +1,9 @@
 """Classical Gaussian processes are pairs of a loss and an approximation, to 1e-8 of their peers.
 
 Regression and the logistic classifier are compared with scikit-learn, whatever it does not have
-with the algorithms of [RW06]. Other files compare with pm.gp.Marginal (`gp/test_marginal.py`), with
-published values of GPML (`evidence/test_laplace.py`) and with fixed points of expectation
-propagation in multiple precision (`evidence/test_ep.py`).
+with the algorithms of [RW06]. Other files compare the models of PyMC (`gp/test_marginal.py` and
+`gp/test_ep.py`), published values of GPML (`evidence/test_laplace.py`), and fixed points of
+expectation propagation in multiple precision (`evidence/test_ep.py`).
 """
 
 import json
