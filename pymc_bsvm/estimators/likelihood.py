@@ -31,6 +31,7 @@ _FAMILIES: dict[str, Any] = {
         "huber": losses.Huber,
         "laplace": losses.Laplace,
         "gaussian": losses.Gaussian,
+        "squared": losses.Gaussian,  # as in `SVMRegressor`
     },
     "classification": {
         "trigonometric": losses.Trigonometric,

@@ -52,9 +52,10 @@ class BayesianSVR(RegressionPredictions, RecursiveRegressor):
     ard : bool or "auto", default False
         Whether each column has a length-scale of its own, for kernels by name. "auto" tries both
         and keeps the one with the higher evidence, less a nat for each hyperparameter.
-    loss : {"silf", "huber", "laplace", "gaussian"} or loss object, default "silf"
-        What the noise is like: the soft insensitive loss, Huber's, which is not sparse, or the
-        squared loss of Gaussian process regression. Of an object in the units of the data, such as
+    loss : {"silf", "huber", "laplace", "gaussian", "squared"} or loss object, default "silf"
+        What the noise is like: the soft insensitive loss, Huber's, which is not sparse, that of
+        Laplace noise, or, under either of two names, the squared loss of Gaussian process
+        regression. Of an object in the units of the data, such as
         ``losses.SILF(C=10, epsilon=0.1)``, the parameters on the positive half line are where the
         search starts; those on an interval, such as ``beta`` or the level of a quantile, are kept.
     beta : float, "auto", "evidence" or "papers", default "auto"
@@ -66,10 +67,11 @@ class BayesianSVR(RegressionPredictions, RecursiveRegressor):
         Largest half width of the tube, in standard deviations of the targets. A wider tube can hold
         nearly all targets of noise that is almost uniform, whatever the function is: the evidence
         may then prefer a function that explains nothing.
-    noise : {"auto", "loss", "student"}, default "auto"
+    noise : {"auto", "loss", "student", "model"}, default "auto"
         Noise of the predictions. It is fitted after the hyperparameters, to the density of each
         target given all the others: in the family of the loss, of Student's t distribution, or of
-        the better of the two. The function, `log_evidence_` and `to_pymc` do not depend on it.
+        the better of the two. "model" leaves it as the evidence found it, `loss_`. The function,
+        `log_evidence_` and `to_pymc` do not depend on it.
     approximation : str or Approximation, default "auto"
         How the evidence and the posterior are approximated: a name, or an object of
         `pymc_bsvm.approximations`. "auto" is Laplace's method, or expectation propagation for a
@@ -257,10 +259,11 @@ class BayesianSVR(RegressionPredictions, RecursiveRegressor):
         trained = self._train(first, data.given(self._target), rng, self.n_jobs, moves)
         self._trained = trained
         assert trained.objective is not None
-        hindsight = trained.objective.hindsight(trained.members)
-        self._noise = hindsight.noise(self.noise)
-        hindsight.warn_of_wide_tube()
         machine = trained.machine
+        hindsight = trained.objective.hindsight(trained.members)
+        own = self.noise == "model"
+        self._noise = noise_in(1.0, machine.loss) if own else hindsight.noise(self.noise)
+        hindsight.warn_of_wide_tube()
         self.loss_ = noise_in(unit, machine.loss)
         self.noise_ = self._noise.scaled(unit)
         self.beta_ = getattr(self.loss_, "beta", None)

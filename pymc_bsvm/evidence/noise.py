@@ -23,7 +23,7 @@ from pymc_bsvm.losses.base import RegressionLoss
 
 __all__ = ["LeaveOneOut", "Noise", "NoiseKind", "check_kind", "fit_noise"]
 
-type NoiseKind = Literal["auto", "loss", "student"]
+type NoiseKind = Literal["auto", "loss", "student", "model"]
 
 _REACH = 1000.0  # how far a parameter goes from its start, as a factor
 _FEWEST = 10  # rows that tell of the shape of their noise
@@ -72,9 +72,10 @@ def fit_noise(others: LeaveOneOut, loss: RegressionLoss, kind: NoiseKind) -> Noi
     loss : RegressionLoss
         The noise of the model. Its parameters on the positive half line are fitted; others, such as
         ``beta``, are kept.
-    kind : {"auto", "loss", "student"}
-        The family of the loss, Student's t, or the one with the higher score. Fewer than ten rows
-        leave "auto" with the noise of the model.
+    kind : {"auto", "loss", "student", "model"}
+        "loss" is the family of the loss, "student" that of Student's t, "auto" the one with the
+        higher score. "model" is the noise of the model as it stands; fewer than ten rows leave
+        "auto" with that, too.
 
     Returns
     -------
@@ -82,7 +83,7 @@ def fit_noise(others: LeaveOneOut, loss: RegressionLoss, kind: NoiseKind) -> Noi
         The best of the family; at worst the noise that was given.
     """
     check_kind(kind)
-    if kind == "auto" and others.y.size < _FEWEST:
+    if kind == "model" or (kind == "auto" and others.y.size < _FEWEST):
         return loss
     if kind == "student":
         return _of_student(others, loss)
@@ -97,7 +98,8 @@ def check_kind(kind: Any) -> None:
     """Raise unless it is a kind of noise."""
     if kind not in get_args(NoiseKind.__value__):
         raise ValueError(
-            f"noise must be 'auto', 'loss' or 'student', but it is {kind!r}. Pass one of them."
+            "noise must be 'auto', 'loss', 'student' or 'model', but it is "
+            f"{kind!r}. Pass one of them."
         )
 
 

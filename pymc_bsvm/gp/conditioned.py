@@ -119,10 +119,10 @@ class Conditioned(ByCloudpickle):
         ----------
         Xnew : array_like of shape (n_new, d)
             New inputs.
-        noise : {"auto", "loss", "student"}, loss or StudentNoise, optional
-            Noise of the new targets, for regression: that of the model unless told. A name has it
-            fitted to what the training rows say of each other, in the family of the loss, as
-            Student's t, or as the better of the two; see `fitted_noise`.
+        noise : {"auto", "loss", "student", "model"}, loss or StudentNoise, optional
+            Noise of the new targets, for regression: that of the "model" unless told. Other names
+            have it fitted to what the training rows say of each other, in the family of the loss,
+            as Student's t, or as the better of the two; see `fitted_noise`.
 
         Returns
         -------
@@ -131,7 +131,7 @@ class Conditioned(ByCloudpickle):
         """
         new = self.rows(Xnew)
         moments = self._evaluator.moments(self, new)
-        if noise is None:
+        if noise is None or noise == "model":
             return predictive(self._evaluator.loss(self.of_loss, new), *moments)
         return RegressionPredictive(
             *moments, self.fitted_noise(noise) if isinstance(noise, str) else noise
@@ -142,8 +142,8 @@ class Conditioned(ByCloudpickle):
 
         Parameters
         ----------
-        kind : {"auto", "loss", "student"}
-            The family of the loss, Student's t, or the better of the two.
+        kind : {"auto", "loss", "student", "model"}
+            The family of the loss, Student's t, the better of the two, or what the model has.
 
         Returns
         -------

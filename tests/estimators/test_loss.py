@@ -96,6 +96,10 @@ def test_an_object_says_where_the_search_starts_and_what_is_kept():
     assert (link.free, link.fixed) == ((), {"delta": 2.0})
 
 
+def test_the_squared_loss_has_two_names():
+    assert regression_likelihood("squared", unit=2.0) == regression_likelihood("gaussian", unit=2.0)
+
+
 def test_fits_around_an_object(data):
     given = losses.SILF(C=0.5, epsilon=0.4, beta=0.7)
     model = regressor(loss=given).fit(data.X, data.y)

@@ -48,6 +48,13 @@ def test_the_function_does_not_depend_on_the_noise(model, soiled):
     assert model.loss_ == other.loss_
 
 
+def test_the_noise_may_be_that_of_the_evidence(model, soiled):
+    kept = BayesianSVR(noise="model", random_state=0).fit(*soiled[:2])
+    assert kept.noise_ == kept.loss_ == model.loss_ != model.noise_
+    _, std = kept.predict(soiled[2][:5], return_std=True)
+    assert np.all(std**2 > kept.loss_.variance())
+
+
 def test_intervals_hold_what_they_say(model, soiled):
     low, high = model.predict_interval(soiled[2], coverage=0.9)
     inside = np.mean((low <= soiled[3]) & (soiled[3] <= high))
@@ -80,7 +87,7 @@ def test_noise_has_the_unit_of_the_targets(model, soiled, unit):
 
 
 def test_unknown_noise_is_refused_before_the_search():
-    with pytest.raises(ValueError, match="noise must be 'auto', 'loss' or 'student'"):
+    with pytest.raises(ValueError, match="noise must be 'auto', 'loss', 'student' or 'model'"):
         BayesianSVR(noise="t").fit(np.zeros((5, 1)), np.arange(5.0))
 
 

@@ -124,6 +124,12 @@ def test_few_rows_keep_the_noise_of_the_model():
     assert isinstance(fit_noise(few[0], silf, "student"), StudentNoise)
 
 
+def test_the_noise_of_the_model_may_be_kept():
+    silf = losses.SILF(C=5.0, epsilon=0.2, beta=0.3)
+    assert fit_noise(others(heavy), silf, "model") is silf
+
+
 def test_unknown_kinds_are_refused():
-    with pytest.raises(ValueError, match=r"'auto', 'loss' or 'student', but it is 'cauchy'"):
+    expected = r"'auto', 'loss', 'student' or 'model', but it is 'cauchy'"
+    with pytest.raises(ValueError, match=expected):
         fit_noise(others(gaussian), losses.Gaussian(0.3), "cauchy")

@@ -135,6 +135,7 @@ def test_the_noise_of_new_targets_may_be_fitted():
             fitted = noise.convolution().log_density(y - cavity.mean, cavity.variance).sum()
             assert fitted >= posterior.log_predictive.sum() - (kind == "student")
         assert at.predictive(X[:3]).loss.C == POINT["C"]
+        assert at.predictive(X[:3], noise="model").loss == at.predictive(X[:3]).loss
     with pytest.raises(ValueError, match="noise must be"):
         at.predictive(X[:3], noise="t")
 

@@ -9,6 +9,8 @@ import pytest
 from arviz_base import from_dict
 from pytensor.compile.mode import get_mode
 from scipy import stats
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF
 
 import pymc_bsvm as bsvm
 from pymc_bsvm import losses
@@ -16,6 +18,7 @@ from pymc_bsvm.approximations import EP
 from pymc_bsvm.evidence import EPError
 from pymc_bsvm.inference.objective import LogPosterior
 from pymc_bsvm.solvers import DualSolveError
+from tests.oracle import textbook
 
 PYTHON = get_mode("FAST_COMPILE")
 COMPILED = pytensor.config.mode
@@ -93,6 +96,39 @@ def test_evidence_and_predictions_at_a_point(data):
     np.testing.assert_allclose(mean, 0.3 + cross.T @ expected.posterior.a, atol=1e-5)
     R = np.linalg.inv(K + np.diag(1.0 / expected.posterior.precision))
     np.testing.assert_allclose(variance, 1.44 - np.diag(cross.T @ R @ cross), atol=1e-5)
+
+
+# ---- classical machines -------------------------------------------------------------------------
+
+
+def test_gaussian_process_regression_is_that_of_scikit_learn(data):
+    X, y = data
+    model, gp = of_loss(losses.Gaussian(0.3), X, y)
+    peer = GaussianProcessRegressor(RBF(0.9), alpha=0.09, optimizer=None).fit(X, y)
+    new = np.linspace(-3.5, 3.5, 6)[:, None]
+    mean, sd = peer.predict(new, return_std=True)
+    with model:
+        at = gp.at({"ls": 0.9})
+    value = peer.log_marginal_likelihood_value_
+    assert at.evidence.log_evidence == pytest.approx(value, rel=1e-8)
+    got = at.predict(new, diag=True, pred_noise=True)
+    np.testing.assert_allclose(got, [mean, sd**2 + 0.09], rtol=1e-8)
+
+
+def test_probit_classification_is_that_of_the_textbook(data):
+    X, labels = data[0], data[1] > 0.0
+    model, gp = of_loss(losses.Probit(), X, labels.astype(int), EP(tol=1e-10))
+    new = np.linspace(-3.5, 3.5, 6)[:, None]
+    kernel = RBF(0.9)
+    sign = np.where(labels, 1.0, -1.0)
+    expected = textbook.propagate(kernel(X), sign, textbook.probit_moments)
+    moments = expected.predict(kernel(X, new), np.ones(6))
+    with model:
+        at = gp.at({"ls": 0.9})
+    assert at.evidence.log_evidence == pytest.approx(expected.log_evidence, rel=1e-8)
+    np.testing.assert_allclose(at.predict(new, diag=True), moments, rtol=1e-8, atol=1e-10)
+    probability = textbook.average(textbook.probit, *moments)
+    np.testing.assert_allclose(at.predict_proba(new), probability, rtol=1e-8)
 
 
 # ---- losses with kinks --------------------------------------------------------------------------
