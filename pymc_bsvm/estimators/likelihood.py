@@ -31,6 +31,7 @@ _FAMILIES: dict[str, Any] = {
         "huber": losses.Huber,
         "laplace": losses.Laplace,
         "gaussian": losses.Gaussian,
+        "epsilon_insensitive": losses.EpsilonInsensitive,
     },
     "classification": {
         "trigonometric": losses.Trigonometric,

@@ -52,7 +52,7 @@ class BayesianSVR(RegressionPredictions, RecursiveRegressor):
     ard : bool or "auto", default False
         Whether each column has a length-scale of its own, for kernels by name. "auto" tries both
         and keeps the one with the higher evidence, less a nat for each hyperparameter.
-    loss : {"silf", "huber", "laplace", "gaussian"} or loss object, default "silf"
+    loss : {"silf", "huber", "laplace", "gaussian", "epsilon_insensitive"} or object, default "silf"
         What the noise is like: the soft insensitive loss, Huber's, which is not sparse, or the
         squared loss of Gaussian process regression. Of an object in the units of the data, such as
         ``losses.SILF(C=10, epsilon=0.1)``, the parameters on the positive half line are where the
