@@ -46,6 +46,8 @@ autosummary_context = {
                 "EP",
                 "EPEvidence",
                 "Evidence",
+                "Gao",
+                "GaoEvidence",
                 "Laplace",
                 "LaplaceEvidence",
                 "Posterior",

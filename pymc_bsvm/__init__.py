@@ -2,9 +2,9 @@
 
 Likelihoods for PyMC models (`SILF`, `EpsilonInsensitive`, `Trigonometric`), the family of losses
 they come from (`losses`), the sparse solver for their MAP estimates (`solve_dual`), for dense
-covariances and for those of low rank (`LowRank`), the evidence (`laplace_evidence`, `ep_evidence`)
-and the Gaussian process models that are marginalised with it (`gp`), the estimators for
-scikit-learn (`BayesianSVR`, `BayesianSVC`), and the simulated data of the papers (`datasets`).
+covariances and for those of low rank (`LowRank`), the evidence (`laplace_evidence`, `ep_evidence`,
+`gao_evidence`) and the Gaussian process models that are marginalised with it (`gp`), the estimators
+for scikit-learn (`BayesianSVR`, `BayesianSVC`), and the simulated data of the papers (`datasets`).
 Names are imported when they are first used, so that importing the package is cheap.
 """
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pymc_bsvm.diagnosis import reweight, verdict
     from pymc_bsvm.distributions import SILF, EpsilonInsensitive, Trigonometric
     from pymc_bsvm.estimators import BayesianSVC, BayesianSVR, BayesianSVRCommittee
-    from pymc_bsvm.evidence import ep_evidence, laplace_evidence
+    from pymc_bsvm.evidence import ep_evidence, gao_evidence, laplace_evidence
     from pymc_bsvm.inference import (
         compare_evidence,
         compare_posteriors,
@@ -56,6 +56,7 @@ __all__ = [
     "estimators",
     "evidence",
     "fit_evidence",
+    "gao_evidence",
     "gp",
     "inference",
     "laplace_evidence",
@@ -91,6 +92,7 @@ _MODULES = {
     "latent_model": "inference",
     "gp": "",
     "ep_evidence": "evidence",
+    "gao_evidence": "evidence",
     "laplace_evidence": "evidence",
     "losses": "",
     "solve_dual": "solvers",

@@ -11,6 +11,7 @@ from pymc_bsvm.evidence.approximation import (
     approximation_of,
 )
 from pymc_bsvm.evidence.ep import EP, EPEvidence
+from pymc_bsvm.evidence.gao import Gao, GaoEvidence
 from pymc_bsvm.evidence.gradient import EvidenceGradient
 from pymc_bsvm.evidence.laplace import Laplace, LaplaceEvidence
 from pymc_bsvm.evidence.posterior import Cavity, Posterior
@@ -25,6 +26,8 @@ __all__ = [
     "Evidence",
     "EvidenceCertificate",
     "EvidenceGradient",
+    "Gao",
+    "GaoEvidence",
     "Laplace",
     "LaplaceEvidence",
     "Need",

@@ -177,6 +177,7 @@ def plain_examples() -> tuple[object, ...]:
         bsvm.evidence.LeaveOneOut(y, [evidence.cavity]),
         *(bsvm.evidence.StudentNoise(4.0, 0.1), bsvm.evidence.StudentNoise(4.0, 0.1).convolution()),
         *(ep, ep.status, ep.gradient, ep.sweep, ep.sweep.sites, ep.approximation),
+        bsvm.gao_evidence(K, y, losses.EpsilonInsensitive(10.0, 0.1)),
         bsvm.evidence.EPError("It failed. Try again.", solution, ep),
         bsvm.evidence.EPWarning("It did not settle."),
         *(condition(low_rank, np.ones(y.size)), bsvm.laplace_evidence(low_rank, y, silf).gradient),

@@ -32,6 +32,7 @@ _FAMILIES: dict[str, Any] = {
         "laplace": losses.Laplace,
         "gaussian": losses.Gaussian,
         "squared": losses.Gaussian,  # as in `SVMRegressor`
+        "epsilon_insensitive": losses.EpsilonInsensitive,
     },
     "classification": {
         "trigonometric": losses.Trigonometric,

@@ -52,10 +52,11 @@ class BayesianSVR(RegressionPredictions, RecursiveRegressor):
     ard : bool or "auto", default False
         Whether each column has a length-scale of its own, for kernels by name. "auto" tries both
         and keeps the one with the higher evidence, less a nat for each hyperparameter.
-    loss : {"silf", "huber", "laplace", "gaussian", "squared"} or loss object, default "silf"
-        What the noise is like: the soft insensitive loss, Huber's, which is not sparse, that of
-        Laplace noise, or, under either of two names, the squared loss of Gaussian process
-        regression. Of an object in the units of the data, such as
+    loss : str or loss object, default "silf"
+        What the noise is like: "silf", the soft insensitive loss; "huber", which is not sparse;
+        "laplace", that of Laplace noise; "epsilon_insensitive"; or, under either of two names,
+        "squared" or "gaussian", that of Gaussian process regression. Of an object in the units of
+        the data, such as
         ``losses.SILF(C=10, epsilon=0.1)``, the parameters on the positive half line are where the
         search starts; those on an interval, such as ``beta`` or the level of a quantile, are kept.
     beta : float, "auto", "evidence" or "papers", default "auto"

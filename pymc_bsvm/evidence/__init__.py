@@ -6,6 +6,7 @@ All in NumPy; `pymc_bsvm.graph` has the same as expressions of PyTensor.
 from pymc_bsvm._moved import moved
 from pymc_bsvm.evidence.approximation import Approximation, Evidence
 from pymc_bsvm.evidence.ep import EP, EPError, EPEvidence, EPWarning, ep_evidence
+from pymc_bsvm.evidence.gao import Gao, GaoEvidence, gao_evidence
 from pymc_bsvm.evidence.laplace import Laplace, LaplaceEvidence, laplace_evidence
 from pymc_bsvm.evidence.noise import LeaveOneOut, fit_noise
 from pymc_bsvm.evidence.posterior import Cavity, LaplacePosterior, Posterior
@@ -26,6 +27,8 @@ __all__ = [
     "EPEvidence",
     "EPWarning",
     "Evidence",
+    "Gao",
+    "GaoEvidence",
     "Laplace",
     "LaplaceEvidence",
     "LaplacePosterior",
@@ -35,6 +38,7 @@ __all__ = [
     "StudentNoise",
     "ep_evidence",
     "fit_noise",
+    "gao_evidence",
     "laplace_evidence",
     "log_predictive_density",
     "predictive",

@@ -43,7 +43,7 @@ def insensitive_formulas(xp: Any) -> Formulas:
     def dual_domain(y: Any, C: Any, epsilon: Any) -> tuple[Any, Any]:
         return -C, C
 
-    def log_normalizer(C: Any, epsilon: Any) -> Any:  # [GGHB02] (9)
+    def log_normalizer(C: Any, epsilon: Any) -> Any:  # [GGHB02] (3)
         return xp.log(2.0 * (C * epsilon + 1.0) / C)
 
     return Formulas(value, derivative, curvature, conjugate, dual_domain, log_normalizer)
