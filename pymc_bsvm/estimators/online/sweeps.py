@@ -8,11 +8,11 @@ import numpy as np
 from scipy.linalg import cho_solve, cholesky
 
 from pymc_bsvm._typing import Array
-from pymc_bsvm.estimators.online.weights import Weights
+from pymc_bsvm.estimators.online.weights import Weights, cavity_of
 from pymc_bsvm.evidence.sites import Sites
 from pymc_bsvm.losses import Loss
 from pymc_bsvm.streamed.block import Block
-from pymc_bsvm.streamed.sites import Cavity, account_of, matched
+from pymc_bsvm.streamed.sites import account_of, matched
 
 __all__ = ["Sweep", "propagated"]
 
@@ -33,7 +33,7 @@ class Sweep(NamedTuple):
         mean = cho_solve((factor, True), phi.T @ sites.shift)
         weights = Weights(mean, cho_solve((factor, True), np.eye(mean.size)))
         look = weights.look(phi, left)
-        cavity = Cavity.of(look, *sites)
+        cavity = cavity_of(look, sites)
         new = matched(loss, rows, cavity)
         residuals, fit, overlap = account_of(look, sites.precision, cavity, new, rows.weight)
         penalty = 0.5 * float(mean @ mean) + float(np.log(factor.diagonal()).sum())

@@ -23,7 +23,7 @@ from pymc_bsvm.losses import Loss
 from pymc_bsvm.streamed.block import Block
 from pymc_bsvm.streamed.sites import Cavity, Matched, matched
 
-__all__ = ["Look", "Weights"]
+__all__ = ["Look", "Weights", "cavity_of"]
 
 
 class Look(NamedTuple):
@@ -72,7 +72,7 @@ class Weights(NamedTuple):
             Its site, which the weights contain; at the first visit it is nothing.
         """
         look = self.look(phi, left)
-        new = matched(loss, row, Cavity.of(look, *sites))
+        new = matched(loss, row, cavity_of(look, sites))
         precision = float(new.precision[0] - sites.precision[0])
         shift = float(new.shift[0] - sites.shift[0])
         along = self.covariance @ phi[0]
@@ -95,3 +95,21 @@ class Weights(NamedTuple):
         beside = np.outer(2.0 * (along - mirror * float(mirror @ along)), mirror)
         covariance = self.covariance - (beside + beside.T)
         return self._replace(mean=mean[:-1], covariance=covariance[:-1, :-1])
+
+
+def cavity_of(look: Look, sites: Sites) -> Cavity:
+    """Return rows without their own sites.
+
+    Raises
+    ------
+    ValueError
+        If rounding leaves nothing of what others say of a row.
+    """
+    cavity = Cavity.of(look, *sites)
+    lost = np.isnan(cavity.variance)
+    if lost.any():
+        raise ValueError(
+            f"A site of precision {sites.precision[lost].max():.3g} leaves no digits of what the "
+            "other rows say of its row. Make the noise wider, or set n_sweeps=1."
+        )
+    return cavity

@@ -111,6 +111,38 @@ def dense(K: np.ndarray, y: np.ndarray, likelihood: Likelihood) -> Dense:
     return Dense(mean, covariance, score)
 
 
+def projected(K: np.ndarray, state: Dense, basis: list[int]) -> Dense:
+    """Return the process with the same joint Gaussian of some values, given which it is the prior.
+
+    Of all such processes it is the nearest one by the divergence of the given one from it.
+    """
+    given = np.linalg.solve(K[np.ix_(basis, basis)], K[basis])
+    covariance = state.covariance[np.ix_(basis, basis)]
+    left = K - K[:, basis] @ given
+    return Dense(given.T @ state.mean[basis], given.T @ covariance @ given + left, state.score)
+
+
+def bounded(
+    K: np.ndarray, y: np.ndarray, likelihood: Likelihood, most: int
+) -> tuple[Dense, list[int]]:
+    """Return the same as `dense` with a projection after each row, and the basis vectors.
+
+    The one goes whose part of the mean, ``alpha_i² / Q_ii``, is least, if they are too many.
+    """
+    state, basis = Dense(np.zeros(len(K)), K.copy(), 0.0), []
+    for i, target in enumerate(y):
+        log_z, w, r = average(likelihood, target, state.mean[i], state.covariance[i, i])
+        along = state.covariance[:, i]
+        mean, covariance = state.mean + w * along, state.covariance + r * np.outer(along, along)
+        state = Dense(mean, covariance, state.score + log_z)
+        basis.append(i)
+        if len(basis) > most:
+            Q = np.linalg.inv(K[np.ix_(basis, basis)])
+            basis.pop(int(np.argmin((Q @ state.mean[basis]) ** 2 / Q.diagonal())))
+        state = projected(K, state, basis)
+    return state, basis
+
+
 class Rows(NamedTuple):
     """Rows along a plane, their targets, labels -1 and +1, and new rows."""
 

@@ -1,5 +1,7 @@
 """One pass and several over the rows, against dense matrices and expectation propagation."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -156,6 +158,43 @@ def test_a_row_that_is_known_is_no_basis_vector(data):
     twice = np.repeat(data.X, 2, axis=0)
     model = model_of(likelihood).fit(twice, np.repeat(data.y, 2))
     np.testing.assert_array_equal(model.basis_vectors_, data.X)
+
+
+@pytest.mark.parametrize("name", ["silf", "trigonometric", "squared"])
+@pytest.mark.parametrize("most", [1, 7])
+def test_a_bounded_basis_is_that_of_dense_matrices(name, most, data):
+    likelihood = cases.LIKELIHOODS[name]
+    y, every = data.targets(likelihood), np.vstack([data.X, data.new])
+    expected, basis = cases.bounded(cases.covariance(every, every), y, likelihood, most)
+    model = model_of(likelihood, offset=0.0, novelty=1e-8, max_basis=most).fit(data.X, y)
+    np.testing.assert_array_equal(model.basis_vectors_, data.X[basis])
+    mean, variance = latent(model, every)
+    np.testing.assert_allclose(mean, expected.mean, atol=1e-9)
+    np.testing.assert_allclose(variance, expected.covariance.diagonal(), atol=1e-9)
+    assert model.log_evidence_ == pytest.approx(expected.score, abs=1e-9)
+
+
+def test_a_row_that_is_known_is_projected(data):
+    """A row between basis vectors changes their values and nothing else."""
+    likelihood = cases.LIKELIHOODS["silf"]
+    every = np.vstack([data.X, data.new])
+    K = cases.covariance(every, every)
+    first = cases.dense(K, data.y[:10], likelihood)
+    log_z, w, r = cases.average(
+        likelihood, data.y[10], *(x[10] for x in (first.mean, first.covariance.diagonal()))
+    )
+    along = first.covariance[:, 10]
+    after = cases.Dense(first.mean + w * along, first.covariance + r * np.outer(along, along), 0.0)
+    expected = cases.projected(K, after, list(range(10)))
+    model = model_of(likelihood, offset=0.0).fit(data.X[:10], data.y[:10])
+    (machine,) = model._machines
+    model._machines = [dataclasses.replace(machine, novelty=1.0)]
+    before = model.log_evidence_
+    model.partial_fit(data.X[10:11], data.y[10:11])
+    mean, variance = latent(model, every)
+    np.testing.assert_allclose(mean, expected.mean, atol=1e-10)
+    np.testing.assert_allclose(variance, expected.covariance.diagonal(), atol=1e-10)
+    assert model.log_evidence_ - before == pytest.approx(log_z, abs=1e-10)
 
 
 def shares(Z):

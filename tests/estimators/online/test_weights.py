@@ -7,6 +7,7 @@ from pymc_bsvm.estimators.online.weights import Weights
 from pymc_bsvm.evidence.sites import Sites
 from pymc_bsvm.losses import Gaussian
 from pymc_bsvm.streamed.block import Block
+from tests.estimators.cases import refused
 
 SIGMA = 0.4
 PHI = np.random.default_rng(0).normal(size=(5, 3))
@@ -67,3 +68,10 @@ def test_a_new_weight_is_free():
     np.testing.assert_array_equal(weights.mean, [*mean, 0.0])
     np.testing.assert_array_equal(weights.covariance[:3, :3], covariance)
     np.testing.assert_array_equal(weights.covariance[3], [0.0, 0.0, 0.0, 1.0])
+
+
+def test_a_site_that_hides_all_others_is_refused():
+    """In the prior the row has the variance |phi|², of which a site can leave nothing."""
+    site = Sites(np.array([1.0 / (PHI[1] @ PHI[1])]), np.zeros(1))
+    with refused(ValueError, f"precision {site.precision[0]:.3g}", "n_sweeps=1"):
+        visited(Weights.of_prior(3), 1, Sites(site.precision * (1.0 + 1e-9), site.shift))
