@@ -80,6 +80,8 @@ def test_batches_are_one_pass(name, data):
     np.testing.assert_array_equal(parts.basis_vectors_, whole.basis_vectors_)
     np.testing.assert_array_equal(latent(parts, data.new), latent(whole, data.new))
     assert parts.log_evidence_ == pytest.approx(whole.log_evidence_, rel=1e-14)
+    parts.fit(data.X, y)  # forgets
+    assert parts.log_evidence_ == whole.log_evidence_
 
 
 def test_later_batches_add_their_log_probability(data):
