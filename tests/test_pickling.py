@@ -201,6 +201,7 @@ def plain_examples() -> tuple[object, ...]:
         estimators.SVMOneClass().fit(X),
         estimators.RelevanceVectorRegressor().fit(X, y),
         estimators.RelevanceVectorClassifier().fit(X, y > 0.3),
+        *(estimators.OnlineSVR().fit(X, y), estimators.OnlineSVC().fit(X, y > 0.3)),
     )
 
 

@@ -15,6 +15,7 @@ except ImportError as error:
 from pymc_bsvm.estimators import kernels
 from pymc_bsvm.estimators.classifier import BayesianSVC
 from pymc_bsvm.estimators.committee import BayesianSVRCommittee
+from pymc_bsvm.estimators.online import OnlineSVC, OnlineSVR
 from pymc_bsvm.estimators.regressor import BayesianSVR
 from pymc_bsvm.estimators.relevance import RelevanceVectorClassifier, RelevanceVectorRegressor
 from pymc_bsvm.estimators.svm import SVMClassifier, SVMOneClass, SVMRegressor
@@ -24,6 +25,8 @@ __all__ = [
     "BayesianSVC",
     "BayesianSVR",
     "BayesianSVRCommittee",
+    "OnlineSVC",
+    "OnlineSVR",
     "RelevanceVectorClassifier",
     "RelevanceVectorRegressor",
     "SVMClassifier",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,6 +18,7 @@ from pymc_bsvm.search import Hyperparameter
 __all__ = [
     "Likelihood",
     "betas_of",
+    "check_likelihood",
     "classification_likelihood",
     "noise_in",
     "regression_likelihood",
@@ -106,7 +107,7 @@ def regression_likelihood(loss: Any, unit: float, widest: float = _WIDEST) -> Li
     """
     if isinstance(loss, str):
         return _searched(_family(loss, "regression"), {}, widest)
-    _check(loss, "regression")
+    check_likelihood(loss, "regression", _FAMILIES["regression"])
     given = loss.scaled(1.0 / unit).fields
     free = {name for name, domain in loss.domains.items() if domain == positive}
     starts = {name: value for name, value in given.items() if name in free}
@@ -117,7 +118,7 @@ def regression_likelihood(loss: Any, unit: float, widest: float = _WIDEST) -> Li
 def classification_likelihood(loss: Any) -> Likelihood:
     """Return the likelihood of a family by name, or of a loss; the amplitude alone is learned."""
     given = _family(loss, "classification")() if isinstance(loss, str) else loss
-    _check(given, "classification")
+    check_likelihood(given, "classification", _FAMILIES["classification"])
     return Likelihood(type(given), (), given.fields)
 
 
@@ -170,27 +171,30 @@ def _family(name: str, task: str) -> Any:
     known: dict[str, Any] = _FAMILIES[task]
     if name not in known:
         raise ValueError(
-            f"loss must be one of {_listed(task)} or a loss object, but it is {name!r}. "
+            f"loss must be one of {_listed(known)} or a loss object, but it is {name!r}. "
             "Pass one of them."
         )
     return known[name]
 
 
-def _listed(task: str) -> str:
-    return ", ".join(map(repr, _FAMILIES[task]))
+def _listed(names: Iterable[str]) -> str:
+    return ", ".join(map(repr, names))
 
 
-def _check(loss: Any, task: str) -> None:
-    """Refuse what is no likelihood of the task with one number for each parameter."""
+def check_likelihood(loss: Any, task: str, names: Iterable[str]) -> None:
+    """Refuse what is no likelihood of the task with one number for each parameter.
+
+    The names are those that may stand in the place of an object.
+    """
     if not isinstance(loss, Loss):
         raise TypeError(
             f"loss must be a name or an object of pymc_bsvm.losses, but it is {loss!r}. "
-            f"Pass a name: {_listed(task)}."
+            f"Pass a name: {_listed(names)}."
         )
     if loss.task != task or not loss.normalized:
         raise ValueError(
             f"loss must be a likelihood of {task}, but it is {loss!r}. "
-            f"Pass another, or a name: {_listed(task)}."
+            f"Pass another, or a name: {_listed(names)}."
         )
     if loss.n_rows is not None or loss.symbolic or loss.functions:
         raise ValueError(

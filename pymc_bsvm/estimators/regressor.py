@@ -56,9 +56,9 @@ class BayesianSVR(RegressionPredictions, RecursiveRegressor):
         What the noise is like: "silf", the soft insensitive loss; "huber", which is not sparse;
         "laplace", that of Laplace noise; "epsilon_insensitive"; or, under either of two names,
         "squared" or "gaussian", that of Gaussian process regression. Of an object in the units of
-        the data, such as
-        ``losses.SILF(C=10, epsilon=0.1)``, the parameters on the positive half line are where the
-        search starts; those on an interval, such as ``beta`` or the level of a quantile, are kept.
+        the data, such as ``losses.SILF(C=10, epsilon=0.1)``, the parameters on the positive half
+        line are where the search starts; those on an interval, such as ``beta`` or the level of a
+        quantile, are kept.
     beta : float, "auto", "evidence" or "papers", default "auto"
         Share of the tube over which "silf" bends, in (0, 1]. "papers" is 0.3 below 2000 rows, 0.1
         up to 4000 and 0.05 beyond, as in [Chu03]_. "auto", which is "evidence" too, tries that

@@ -41,7 +41,7 @@ from pymc_bsvm.streamed.features import Features
 from pymc_bsvm.streamed.newton import find_mode
 from pymc_bsvm.streamed.passes import Partial, Passes
 from pymc_bsvm.streamed.posterior import InducingPosterior
-from pymc_bsvm.streamed.sites import Cavity, Sites, matched
+from pymc_bsvm.streamed.sites import Cavity, Sites, account_of, matched
 
 __all__ = ["Propagated", "Sweep", "first_sites", "propagate", "summed"]
 
@@ -193,15 +193,10 @@ def _match(
     if improper:  # nothing else matters
         cavity = Cavity.of(look, 0.0 * precision, 0.0 * shift)
     new = matched(loss, block, cavity)
-    of_precision = (new.precision - precision) * look.known
-    of_dual = np.where(block.weight > 0.0, new.alpha - cavity.dual, 0.0) * np.sqrt(look.known)
-    residuals = np.stack([of_precision, of_dual])
+    residuals, fit, overlap = account_of(look, precision, cavity, new, block.weight)
     error = np.inf if improper else float(np.abs(residuals).max())
     largest = Largest(error if np.isfinite(error) else np.inf)
     residuals *= np.sqrt(block.weight)
-    gain = 0.5 * cavity.known * cavity.dual**2
-    fit = block.weight @ np.where(block.weight > 0.0, new.log_z + gain, 0.0)
-    overlap = -0.5 * (block.weight @ np.log(cavity.kept))
     sums = _sums(posterior.features, look.phi, block, new.precision, new.shift)
     return Partial((largest, fit, overlap, *sums), (*new[:2], *residuals, new.log_z))
 

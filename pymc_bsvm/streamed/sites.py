@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +15,19 @@ from pymc_bsvm.evidence.sweep import LEAST_VARIANCE
 from pymc_bsvm.losses import Loss
 from pymc_bsvm.streamed.block import Block
 from pymc_bsvm.streamed.features import Features
-from pymc_bsvm.streamed.posterior import InducingPosterior, Look
+from pymc_bsvm.streamed.posterior import InducingPosterior
 
-__all__ = ["Cavity", "Matched", "Sites", "cavity_beside", "in_parts", "matched"]
+__all__ = [
+    "Account",
+    "Cavity",
+    "Matched",
+    "Seen",
+    "Sites",
+    "account_of",
+    "cavity_beside",
+    "in_parts",
+    "matched",
+]
 
 _CACHED = 1024  # rows whose averages are taken at a time; with 8192 they take twice as long
 _STEPS = 1000  # of which few are needed where a row has a small share in what is known of it
@@ -80,6 +90,22 @@ class Sites:
         return InducingPosterior(features, cho_solve((factor, True), self.pull), factor)
 
 
+class Seen(Protocol):
+    """Rows as a posterior sees them, each of shape (b,)."""
+
+    @property
+    def mean(self) -> Array:
+        """Means of the latent values."""
+
+    @property
+    def known(self) -> Array:
+        """Variances of what the inducing points carry."""
+
+    @property
+    def left(self) -> Array:
+        """Variances of what they leave out."""
+
+
 class Cavity(NamedTuple):
     """Rows without one copy of their own observation, each of shape (b,)."""
 
@@ -95,7 +121,7 @@ class Cavity(NamedTuple):
     """``1 - tau q``."""
 
     @classmethod
-    def of(cls, look: Look, precision: Array, shift: Array) -> Self:
+    def of(cls, look: Seen, precision: Array, shift: Array) -> Self:
         """Take one copy of each site out; what is not proper then is not a number."""
         with np.errstate(all="ignore"):
             kept = 1.0 - precision * look.known
@@ -141,6 +167,31 @@ def matched(loss: Loss, block: Block, cavity: Cavity) -> Matched:
     return Matched(precision, shift, log_z, alpha, nu)
 
 
+class Account(NamedTuple):
+    """What rows add to the evidence, and how far their moments are from matching."""
+
+    residuals: Array
+    """Changes of the precisions in units of the marginal ones, and of the duals in units of one
+    over the standard deviations, of shape (2, b)."""
+    fit: float
+    """``sum_i w_i (log Z_i + v_i a_i² / 2)`` with the dual ``a_i = b_i - tau_i f_i`` of a copy."""
+    overlap: float
+    """``sum_i w_i log(1 + tau_i v_i) / 2``."""
+
+
+def account_of(
+    look: Seen, precision: Array, cavity: Cavity, new: Matched, weight: Array
+) -> Account:
+    """Compare the sites of rows with those that match the moments of their tilted densities."""
+    counts = weight > 0.0
+    of_precision = (new.precision - precision) * look.known
+    of_dual = np.where(counts, new.alpha - cavity.dual, 0.0) * np.sqrt(look.known)
+    gain = 0.5 * cavity.known * cavity.dual**2
+    fit = weight @ np.where(counts, new.log_z + gain, 0.0)
+    overlap = -0.5 * (weight @ np.log(cavity.kept))
+    return Account(np.stack([of_precision, of_dual]), float(fit), float(overlap))
+
+
 def in_parts(function: Callable[..., Any], *of_rows: Array) -> list[Array]:
     """Return the arrays that a function of rows does, made in parts that a cache holds."""
     starts = range(0, of_rows[0].size, _CACHED)
@@ -148,7 +199,7 @@ def in_parts(function: Callable[..., Any], *of_rows: Array) -> list[Array]:
     return [np.concatenate(each) for each in zip(*parts, strict=True)]
 
 
-def cavity_beside(loss: Loss, block: Block, look: Look) -> tuple[Cavity, NDArray[np.bool_]]:
+def cavity_beside(loss: Loss, block: Block, look: Seen) -> tuple[Cavity, NDArray[np.bool_]]:
     """Return rows of a fit without one copy of their own observation, whose sites are not at hand.
 
     With the posterior of all rows, ``q = v (1 - v nu)`` and ``f = c + v alpha``. These are iterated

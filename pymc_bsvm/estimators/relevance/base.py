@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from pymc_bsvm._typing import Array
 from pymc_bsvm._validation import as_parameter, positive
 from pymc_bsvm.estimators.kernels import Kernel, Precomputed, kernel_of
+from pymc_bsvm.estimators.kernels.values import values_of
 from pymc_bsvm.estimators.relevance.dictionary import Dictionary
 from pymc_bsvm.estimators.relevance.machine import Variance
 from pymc_bsvm.estimators.scale import Scale
@@ -73,7 +74,7 @@ class RelevanceVectorMachine(BaseEstimator):
         self._kind = self.variance
         scaled = self.standardize and not isinstance(kernel, Precomputed)
         self._scale = Scale.of(X, None) if scaled else Scale.none(X.shape[1])
-        values = _values_of(kernel, X.shape[1], self.hyperparameters)
+        values = values_of(kernel, X.shape[1], self.hyperparameters)
         return Dictionary(kernel, values, self._scale(X), bool(self.bias))
 
     def _rows(self, X: Any) -> Array:
@@ -96,39 +97,3 @@ class RelevanceVectorMachine(BaseEstimator):
         named = isinstance(self.kernel, str) and self.kernel == "precomputed"
         tags.input_tags.pairwise = named or isinstance(self.kernel, Precomputed)
         return tags
-
-
-def _values_of(kernel: Kernel, d: int, given: Mapping[str, Any] | None) -> Array:
-    """Return the values of the kernel's hyperparameters: those given, or else their starts."""
-    own = kernel.hyperparameters(d)
-    values = np.array([h.start for h in own])
-    if given is None:
-        return values
-    if not isinstance(given, Mapping):
-        raise ValueError(
-            f"hyperparameters must be a dict or None, but it is {given!r}. "
-            "Pass, for example, {'ls': 0.5}."
-        )
-    for name, value in given.items():
-        places = [k for k, h in enumerate(own) if h.variable == name]
-        if not places:
-            known = ", ".join(dict.fromkeys(repr(h.variable) for h in own))
-            raise ValueError(
-                f"hyperparameters names {name!r}, which {kernel!r} does not have. "
-                f"Pass some of {known}."
-            )
-        try:
-            numbers_given = np.asarray(value, dtype=float)
-        except (TypeError, ValueError):
-            raise ValueError(
-                f"{name} must be one number or {len(places)}, but it is {value!r}. "
-                "Pass positive numbers."
-            ) from None
-        positive.check(name, numbers_given)
-        if numbers_given.shape not in ((), (len(places),)):
-            raise ValueError(
-                f"{name} must be one number or {len(places)}, but its shape is "
-                f"{numbers_given.shape}. Pass one for each column only if the kernel has ard=True."
-            )
-        values[places] = numbers_given
-    return values

@@ -7,14 +7,12 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from pymc_bsvm._typing import Array
 from pymc_bsvm.estimators.base import one_or_all
 from pymc_bsvm.estimators.kernels.precomputed import UnknownVariance
-from pymc_bsvm.estimators.odds import log_share_of_only_one
+from pymc_bsvm.estimators.probabilities import ClassPredictions
 from pymc_bsvm.estimators.relevance.base import RelevanceVectorMachine
 from pymc_bsvm.estimators.relevance.classification import Classification
 from pymc_bsvm.estimators.relevance.machine import RelevanceMachine, Variance
@@ -26,7 +24,7 @@ from pymc_bsvm.losses import Logistic
 __all__ = ["RelevanceVectorClassifier"]
 
 
-class RelevanceVectorClassifier(ClassifierMixin, RelevanceVectorMachine):
+class RelevanceVectorClassifier(ClassPredictions, RelevanceVectorMachine):
     """Relevance vector classification: few kernel functions, and probabilities.
 
     The model of `RelevanceVectorRegressor` with the logistic link in the place of noise, by
@@ -153,48 +151,12 @@ class RelevanceVectorClassifier(ClassifierMixin, RelevanceVectorMachine):
         self._warn()
         return self
 
-    def decision_function(self, X: ArrayLike) -> Array:
-        """Return how clearly rows belong to the classes.
-
-        Parameters
-        ----------
-        X : array_like of shape (n, d)
-            New inputs.
-
-        Returns
-        -------
-        ndarray of shape (n,) or (n, n_classes)
-            Log odds of the second of two classes, or of each of several against the rest, in nats.
-        """
+    def _predictives(self, X: ArrayLike) -> list[ClassPredictive]:
         rows = self._rows(X)
-        odds = [_log_odds(machine, rows, self._kind) for machine in self._machines]
-        return odds[0] if len(odds) == 1 else np.stack(odds, axis=1)
-
-    def predict_log_proba(self, X: ArrayLike) -> Array:
-        """Return the log probabilities of the classes, of shape (n, n_classes).
-
-        Parameters
-        ----------
-        X : array_like of shape (n, d)
-            New inputs.
-        """
-        rows = self._rows(X)
-        if len(self._machines) == 1:
-            predictive = _predictive(self._machines[0], rows, self._kind)
-            return np.stack([predictive.log_probability(sign) for sign in (-1, 1)], axis=1)
-        return log_share_of_only_one(self.decision_function(X))
-
-    def predict_proba(self, X: ArrayLike) -> Array:
-        """Return the probabilities of the classes, of shape (n, n_classes).
-
-        Those of several classes follow from their machines as `BayesianSVC.predict_proba` says.
-
-        Parameters
-        ----------
-        X : array_like of shape (n, d)
-            New inputs.
-        """
-        return np.exp(self.predict_log_proba(X))
+        return [
+            ClassPredictive(*machine.moments(rows, self._kind), Logistic())
+            for machine in self._machines
+        ]
 
     def predict(self, X: ArrayLike) -> Any:
         """Return the most probable labels.
@@ -220,12 +182,3 @@ class RelevanceVectorClassifier(ClassifierMixin, RelevanceVectorMachine):
             rows = self._rows(X)
             decision = np.stack([machine.mean(rows) for machine in self._machines], axis=1)
         return self.classes_[decision.argmax(axis=1)]
-
-
-def _predictive(machine: RelevanceMachine, rows: Array, variance: Variance) -> ClassPredictive:
-    return ClassPredictive(*machine.moments(rows, variance), Logistic())
-
-
-def _log_odds(machine: RelevanceMachine, rows: Array, variance: Variance) -> Array:
-    predictive = _predictive(machine, rows, variance)
-    return predictive.log_probability(1) - predictive.log_probability(-1)

@@ -10,16 +10,14 @@ from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
 
 from pymc_bsvm._typing import Array
+from pymc_bsvm.estimators.named_loss import REGRESSION_LOSSES, regression_loss
 from pymc_bsvm.estimators.svm.base import Rows
 from pymc_bsvm.estimators.svm.machine import Machine, solve_machine
 from pymc_bsvm.estimators.svm.nu import Tube
 from pymc_bsvm.estimators.svm.supervised import SupervisedMachine
-from pymc_bsvm.losses import SILF, EpsilonInsensitive, Gaussian, Huber, Laplace
 from pymc_bsvm.losses.base import RegressionLoss
 
 __all__ = ["SVMRegressor"]
-
-_LOSSES = ("epsilon_insensitive", "silf", "huber", "laplace", "squared")
 
 
 class SVMRegressor(RegressorMixin, SupervisedMachine):
@@ -148,21 +146,11 @@ class SVMRegressor(RegressorMixin, SupervisedMachine):
     def _check(self) -> None:
         """Check the parameters; those of the loss when it is made."""
         super()._check()
-        self._check_loss(_LOSSES)
+        self._check_loss(REGRESSION_LOSSES)
 
     def _loss(self, C: Any) -> RegressionLoss:
         """Return the loss with its parameters; C may be one for each row."""
-        match self.loss:
-            case "silf":
-                return SILF(C, self.epsilon, self.beta)
-            case "huber":
-                return Huber(C, self.epsilon)
-            case "squared":
-                return Gaussian(C**-0.5)
-            case "laplace":
-                return Laplace(C)
-            case _:
-                return EpsilonInsensitive(C, self.epsilon)
+        return regression_loss(self.loss, C, self.epsilon, self.beta)
 
     def _train(self, rows: Rows, starts: Sequence[Array] | None = None) -> list[Machine]:
         """Solve, and set what was found."""
