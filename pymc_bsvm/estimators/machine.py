@@ -200,18 +200,13 @@ class MachineEvidence:
 
     def __call__(self, x: Array) -> tuple[float, Array]:
         """Return the value and the gradient at logarithms of the hyperparameters."""
-        values = np.exp(x)
         self.evaluations += 1
-        K = self.blueprint.matrix(values, self.X)  # what a kernel refuses is not hidden
-        try:
-            evidence = self.evidence(values, self._start, K)
-        except (DualSolveError, ValueError) as failure:
-            self.log_evidence, self._start = -np.inf, None
-            self.failure = failure.with_traceback(None)  # whose frames hold kernel matrices
+        evidence = self._at(x)
+        if evidence is None:
+            self.log_evidence = -np.inf
             return -np.inf, np.zeros_like(x)
-        self._start, self.failure = evidence.start, None
         gradient = evidence.gradient
-        of_loss, of_kernel = self.blueprint.split(values)
+        of_loss, of_kernel = self.blueprint.split(np.exp(x))
         kernel, of_K = self.blueprint.kernel, np.asarray(gradient.K)
         slope = np.concatenate(
             [
@@ -224,6 +219,25 @@ class MachineEvidence:
             return -np.inf, np.zeros_like(x)
         log_prior, slope_of_prior = self.blueprint.log_prior(x)
         return self.log_evidence + log_prior, slope + slope_of_prior
+
+    def value(self, x: Array) -> float:
+        """Return the value alone."""
+        evidence = self._at(x)
+        if evidence is None or not np.isfinite(evidence.log_evidence):
+            return -np.inf
+        return evidence.log_evidence + self.blueprint.log_prior(x)[0]
+
+    def _at(self, x: Array) -> Evidence | None:
+        """Return the evidence at logarithms of the hyperparameters, None where it fails."""
+        values = np.exp(x)
+        K = self.blueprint.matrix(values, self.X)  # what a kernel refuses is not hidden
+        try:
+            evidence = self.evidence(values, self._start, K)
+        except (DualSolveError, ValueError) as failure:
+            self._start, self.failure = None, failure.with_traceback(None)  # its frames hold K
+            return None
+        self._start, self.failure = evidence.start, None
+        return evidence
 
 
 def posterior_of(evidence: Evidence) -> Posterior:

@@ -145,7 +145,7 @@ def starts_of(objective: MachineEvidence, count: int, rng: np.random.Generator) 
     for factors in _grid(blueprint):
         x = np.log([h.start for h in blueprint.hyperparameters]) + np.log(factors)
         x = np.clip(x, *bounds.T)
-        found.append((screen(x)[0], x))
+        found.append((screen.value(x), x))
     found.sort(key=lambda pair: -pair[0])
     names = [h.stem for h in blueprint.hyperparameters]
     best: dict[float, Array] = {}

@@ -1,5 +1,7 @@
 """The evidence of one machine, its gradient and its predictions, against dense matrices."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -195,6 +197,23 @@ def test_warm_starts_change_nothing():
         a, b = warm(x), cold(x)
         assert a[0] == pytest.approx(b[0], abs=1e-5)
         np.testing.assert_allclose(a[1], b[1], rtol=1e-3, atol=1e-3)
+
+
+@every_task
+def test_the_value_alone(task):
+    objective, values, _, _ = objective_of("rbf", task)
+    other, *_ = objective_of("rbf", task)
+    x = np.log(values)
+    assert objective.value(x) == other(x)[0]
+    assert objective.evaluations == 0
+
+
+@pytest.mark.parametrize("log_evidence", [np.nan, np.inf])
+def test_a_value_that_is_not_finite_is_the_lowest(log_evidence, monkeypatch):
+    objective, values, _, _ = objective_of("rbf", "regression")
+    found = SimpleNamespace(log_evidence=log_evidence, start=np.zeros(N), posterior=None)
+    monkeypatch.setattr(objective, "evidence", lambda *args: found)
+    assert objective.value(np.log(values)) == -np.inf
 
 
 def test_names_bounds_and_relevance():
