@@ -216,6 +216,27 @@ def test_a_value_that_is_not_finite_is_the_lowest(log_evidence, monkeypatch):
     assert objective.value(np.log(values)) == -np.inf
 
 
+@pytest.mark.parametrize("weight", ["none", "parts"])
+def test_the_last_machine_is_not_evaluated_again(weight, monkeypatch):
+    objective, values, _, _ = objective_of("rbf", "regression", weights(weight))
+    others = 1.1 * values
+    fresh = objective.recipe()()
+    expected = [fresh.hindsight([Machine.at(fresh, each)]) for each in (values, others)]
+    machine, calls, evidence = objective.machine(values), [], objective.evidence
+
+    def counted(*args):
+        calls.append(args)
+        return evidence(*args)
+
+    monkeypatch.setattr(objective, "evidence", counted)
+    seen = [objective.hindsight([machine]), objective.hindsight([Machine.at(fresh, others)])]
+    assert len(calls) == 1
+    for got, wanted in zip(seen, expected, strict=True):
+        np.testing.assert_array_equal(got.f, wanted.f)
+        np.testing.assert_array_equal(got.cavities[0].mean, wanted.cavities[0].mean)
+        np.testing.assert_array_equal(got.cavities[0].variance, wanted.cavities[0].variance)
+
+
 def test_names_bounds_and_relevance():
     objective, values, _, _ = objective_of("ard", "regression")
     machine = Machine.at(objective, values)
