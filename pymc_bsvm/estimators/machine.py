@@ -15,6 +15,7 @@ from pymc_bsvm._typing import Array
 from pymc_bsvm.estimators.hindsight import Hindsight
 from pymc_bsvm.estimators.kernels import Kernel
 from pymc_bsvm.estimators.likelihood import Likelihood, noise_in
+from pymc_bsvm.estimators.memory import Memory
 from pymc_bsvm.evidence.approximation import Approximation, Evidence
 from pymc_bsvm.evidence.ep import EP
 from pymc_bsvm.evidence.flat_posterior import flat, with_width
@@ -134,8 +135,9 @@ class _Sight(NamedTuple):
 class MachineEvidence:
     """The log evidence, and a prior if there is one, in the logarithms of the hyperparameters.
 
-    Each evaluation starts from where the one before ended. Where the approximation fails the value
-    is -inf, and `failure` says why it is so now.
+    Each evaluation starts from where that of the nearest point ended since the last `forget`, a
+    `machine` from nothing. Where the approximation fails the value is -inf, and `failure` says why
+    it is so now.
     """
 
     def __init__(
@@ -146,12 +148,12 @@ class MachineEvidence:
         self.evaluations = 0
         self.log_evidence = -np.inf
         self.failure: Exception | None = None
-        self._start: Array | None = None
+        self._memory = Memory()
         self._sight: _Sight | None = None
 
     def forget(self) -> None:
         """Start the next evaluation from nothing."""
-        self._start = None
+        self._memory = Memory()
 
     def of(self, blueprint: Blueprint) -> Self:
         """Return the evidence of another model on the same rows."""
@@ -255,11 +257,12 @@ class MachineEvidence:
         values = np.exp(x)
         K = self.blueprint.matrix(values, self.X)  # what a kernel refuses is not hidden
         try:
-            evidence = self.evidence(values, self._start, K)
+            evidence = self.evidence(values, self._memory.nearest(x), K)
         except (DualSolveError, ValueError) as failure:
-            self._start, self.failure = None, failure.with_traceback(None)  # its frames hold K
+            self.failure = failure.with_traceback(None)  # whose frames hold kernel matrices
             return None
-        self._start, self.failure = evidence.start, None
+        self._memory.add(x, evidence.start)
+        self.failure = None
         return evidence
 
 

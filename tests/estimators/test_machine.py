@@ -1,5 +1,6 @@
 """The evidence of one machine, its gradient and its predictions, against dense matrices."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -8,7 +9,13 @@ import pytest
 import pymc_bsvm as bsvm
 from pymc_bsvm.estimators import kernels
 from pymc_bsvm.estimators.likelihood import silf_likelihood, trigonometric_likelihood
-from pymc_bsvm.estimators.machine import Blueprint, Machine, MachineEvidence
+from pymc_bsvm.estimators.machine import (
+    LAPLACE,
+    PROPAGATION,
+    Blueprint,
+    Machine,
+    MachineEvidence,
+)
 from pymc_bsvm.losses import SILF, Trigonometric
 from tests.estimators import cases
 from tests.oracle import evidence as oracle
@@ -192,7 +199,7 @@ def test_warm_starts_change_nothing():
     cold, *_ = objective_of("ard", "regression")
     rng = np.random.default_rng(0)
     for _ in range(10):
-        x = np.log(values) + 0.5 * rng.normal(size=values.size)
+        x = np.log(values) + 0.1 * rng.normal(size=values.size)
         cold.forget()
         a, b = warm(x), cold(x)
         assert a[0] == pytest.approx(b[0], abs=1e-5)
@@ -235,6 +242,28 @@ def test_the_last_machine_is_not_evaluated_again(weight, monkeypatch):
         np.testing.assert_array_equal(got.f, wanted.f)
         np.testing.assert_array_equal(got.cavities[0].mean, wanted.cavities[0].mean)
         np.testing.assert_array_equal(got.cavities[0].variance, wanted.cavities[0].variance)
+
+
+@every_task
+@pytest.mark.parametrize("kind", ["laplace", "ep"])
+def test_what_was_evaluated_before_leaves_no_trace(task, kind):
+    """A climb begins from nothing, and so does a machine: to the last bit."""
+    objective, values, _, _ = objective_of("ard", task)
+    approximation = {"laplace": LAPLACE, "ep": PROPAGATION}[kind]
+    objective = objective.of(replace(objective.blueprint, approximation=approximation))
+    fresh, x = objective.recipe()(), np.log(values)
+    for move in (0.1, -0.05, 0.02):
+        objective(x + move)
+    machine, expected = objective.machine(values), fresh.machine(values)
+    assert machine.log_evidence == expected.log_evidence
+    np.testing.assert_array_equal(machine.dual, expected.dual)
+    for got, wanted in zip(machine.moments(objective.X), expected.moments(fresh.X), strict=True):
+        np.testing.assert_array_equal(got, wanted)
+    objective.forget()
+    for move in (0.0, 0.1):
+        got, wanted = objective(x + move), fresh(x + move)
+        assert got[0] == wanted[0]
+        np.testing.assert_array_equal(got[1], wanted[1])
 
 
 def test_names_bounds_and_relevance():
