@@ -7,7 +7,7 @@ from pymc_bsvm.covariance.base import Covariance
 from pymc_bsvm.covariance.exact import two_product, two_sum
 from pymc_bsvm.covariance.lapack import cholesky_in_place, cholesky_solve_in_place
 
-__all__ = ["DENSE", "add_product", "add_product_exactly", "factorize"]
+__all__ = ["DENSE", "add_product", "add_product_exactly", "factorize", "submatrix"]
 
 
 @numba.njit(cache=True, fastmath=False, nogil=True)
@@ -68,6 +68,17 @@ def add_product_exactly(K, rows, weights, high, low):
             total, rest = two_sum(high[j], product)
             high[j] = total
             low[j] += rest + lost
+
+
+@numba.njit(cache=True, fastmath=False, nogil=True)
+def submatrix(K, rows):
+    """Return the covariances of some rows with each other."""
+    part = np.empty((rows.shape[0], rows.shape[0]))
+    for p in range(rows.shape[0]):
+        row = K[rows[p]]
+        for q in range(rows.shape[0]):
+            part[p, q] = row[rows[q]]
+    return part
 
 
 def depth(K, count):

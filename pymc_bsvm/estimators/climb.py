@@ -12,7 +12,7 @@ from pymc_bsvm._typing import Array
 from pymc_bsvm.estimators.machine import Blueprint
 from pymc_bsvm.search import Ascents, PortableObjective, Restart, Start, multistart
 
-__all__ = ["Tunable", "climb", "rises"]
+__all__ = ["Tunable", "bounds_around", "climb", "joined", "rises"]
 
 _RISES = 1.0  # nats for each factor of e: the least slope at a bound that counts
 _ROWS = 10  # for each hyperparameter: the least that move bounds of the noise
@@ -54,10 +54,7 @@ def climb(
     **options
         For `multistart`.
     """
-    bounds = np.array(objective.blueprint.bounds)
-    begun = np.array([start.x for start in starts])
-    bounds[:, 0] = np.minimum(bounds[:, 0], begun.min(axis=0))
-    bounds[:, 1] = np.maximum(bounds[:, 1], begun.max(axis=0))
+    bounds = bounds_around(objective.blueprint, [start.x for start in starts])
     found = multistart(objective, starts, bounds=bounds, **options)
     pressing = give_way and bool(rises(found.best).any())
     while pressing and not found.interrupted:
@@ -66,8 +63,15 @@ def climb(
             break
         bounds = wider
         again = [Start(run.label, run.end) for run in found.runs if rises(run).any()]
-        found = _joined(found, multistart(objective, again, bounds=bounds, **options))
+        found = joined(found, multistart(objective, again, bounds=bounds, **options))
     return found
+
+
+def bounds_around(blueprint: Blueprint, points: Sequence[Array]) -> Array:
+    """Return the bounds of a model widened to hold some points, of shape (k, 2)."""
+    low, high = np.array(blueprint.bounds).T
+    low, high = np.minimum(low, np.min(points, axis=0)), np.maximum(high, np.max(points, axis=0))
+    return np.stack([low, high], axis=1)
 
 
 def rises(run: Restart) -> Array:
@@ -96,7 +100,7 @@ def _wider(objective: Tunable, runs: Sequence[Restart], bounds: Array) -> Array:
     return np.clip(wider, low[:, None], high[:, None])
 
 
-def _joined(found: Ascents, more: Ascents) -> Ascents:
+def joined(found: Ascents, more: Ascents) -> Ascents:
     """Return all climbs, with the account of those that went on from start to last end."""
     last = {run.label: run for run in more.runs}
     runs = [_whole(run, last.get(run.label)) for run in found.runs]

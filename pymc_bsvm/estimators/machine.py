@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,13 +15,15 @@ from pymc_bsvm._typing import Array
 from pymc_bsvm.estimators.hindsight import Hindsight
 from pymc_bsvm.estimators.kernels import Kernel
 from pymc_bsvm.estimators.likelihood import Likelihood, noise_in
+from pymc_bsvm.estimators.memory import Memory
 from pymc_bsvm.evidence.approximation import Approximation, Evidence
 from pymc_bsvm.evidence.ep import EP
 from pymc_bsvm.evidence.flat_posterior import flat, with_width
 from pymc_bsvm.evidence.laplace import Laplace
-from pymc_bsvm.evidence.posterior import Posterior
+from pymc_bsvm.evidence.posterior import Cavity, Posterior
 from pymc_bsvm.evidence.sparse_posterior import SparsePosterior
 from pymc_bsvm.losses import Loss
+from pymc_bsvm.losses.base import RegressionLoss
 from pymc_bsvm.search import Hyperparameter
 from pymc_bsvm.solvers import DualSolveError
 
@@ -122,11 +124,20 @@ class Blueprint:
         return self.kernel.diagonal_of_new(self.split(values)[1], X, Z) + self.offset
 
 
+class _Sight(NamedTuple):
+    """What the machine at values of the hyperparameters says of the rows of its fit."""
+
+    values: Array
+    mean: Array
+    cavity: Cavity
+
+
 class MachineEvidence:
     """The log evidence, and a prior if there is one, in the logarithms of the hyperparameters.
 
-    Each evaluation starts from where the one before ended. Where the approximation fails the value
-    is -inf, and `failure` says why it is so now.
+    Each evaluation starts from where that of the nearest point ended since the last `forget`, a
+    `machine` from nothing. Where the approximation fails the value is -inf, and `failure` says why
+    it is so now.
     """
 
     def __init__(
@@ -137,11 +148,12 @@ class MachineEvidence:
         self.evaluations = 0
         self.log_evidence = -np.inf
         self.failure: Exception | None = None
-        self._start: Array | None = None
+        self._memory = Memory()
+        self._sight: _Sight | None = None
 
     def forget(self) -> None:
         """Start the next evaluation from nothing."""
-        self._start = None
+        self._memory = Memory()
 
     def of(self, blueprint: Blueprint) -> Self:
         """Return the evidence of another model on the same rows."""
@@ -189,29 +201,37 @@ class MachineEvidence:
 
     def machine(self, values: Array) -> Machine:
         """Return the machine at values of the hyperparameters."""
-        return Machine.at(self, values)
+        evidence = self.evidence(values)
+        if isinstance(evidence.problem.loss, RegressionLoss):  # whose noise is learned next
+            self._sight = self._seen(values, evidence)
+        return Machine.of(self, values, evidence)
 
     def hindsight(self, members: Sequence[Fitted]) -> Hindsight:
         """Return what machines of a regression say of the rows."""
-        posteriors = [posterior_of(self.evidence(each.values)) for each in members]
-        cavities = [posterior.cavity_beside(self.sample_weight) for posterior in posteriors]
-        loss = noise_in(1.0, members[0].loss)
-        return Hindsight(self.y, loss, posteriors[0].mean, cavities, self.sample_weight)
+        sights = [self._sight_at(each.values) for each in members]
+        loss, cavities = noise_in(1.0, members[0].loss), [sight.cavity for sight in sights]
+        return Hindsight(self.y, loss, sights[0].mean, cavities, self.sample_weight)
+
+    def _sight_at(self, values: Array) -> _Sight:
+        """Return what `_seen` returns, without an evaluation if the last machine was there."""
+        if self._sight is not None and np.array_equal(self._sight.values, values):
+            return self._sight
+        return self._seen(values, self.evidence(values))
+
+    def _seen(self, values: Array, evidence: Evidence) -> _Sight:
+        """Return the latent values with and without the row's own target."""
+        posterior = posterior_of(evidence)
+        return _Sight(values, posterior.mean, posterior.cavity_beside(self.sample_weight))
 
     def __call__(self, x: Array) -> tuple[float, Array]:
         """Return the value and the gradient at logarithms of the hyperparameters."""
-        values = np.exp(x)
         self.evaluations += 1
-        K = self.blueprint.matrix(values, self.X)  # what a kernel refuses is not hidden
-        try:
-            evidence = self.evidence(values, self._start, K)
-        except (DualSolveError, ValueError) as failure:
-            self.log_evidence, self._start = -np.inf, None
-            self.failure = failure.with_traceback(None)  # whose frames hold kernel matrices
+        evidence = self._at(x)
+        if evidence is None:
+            self.log_evidence = -np.inf
             return -np.inf, np.zeros_like(x)
-        self._start, self.failure = evidence.start, None
         gradient = evidence.gradient
-        of_loss, of_kernel = self.blueprint.split(values)
+        of_loss, of_kernel = self.blueprint.split(np.exp(x))
         kernel, of_K = self.blueprint.kernel, np.asarray(gradient.K)
         slope = np.concatenate(
             [
@@ -224,6 +244,26 @@ class MachineEvidence:
             return -np.inf, np.zeros_like(x)
         log_prior, slope_of_prior = self.blueprint.log_prior(x)
         return self.log_evidence + log_prior, slope + slope_of_prior
+
+    def value(self, x: Array) -> float:
+        """Return the value alone."""
+        evidence = self._at(x)
+        if evidence is None or not np.isfinite(evidence.log_evidence):
+            return -np.inf
+        return evidence.log_evidence + self.blueprint.log_prior(x)[0]
+
+    def _at(self, x: Array) -> Evidence | None:
+        """Return the evidence at logarithms of the hyperparameters, None where it fails."""
+        values = np.exp(x)
+        K = self.blueprint.matrix(values, self.X)  # what a kernel refuses is not hidden
+        try:
+            evidence = self.evidence(values, self._memory.nearest(x), K)
+        except (DualSolveError, ValueError) as failure:
+            self.failure = failure.with_traceback(None)  # whose frames hold kernel matrices
+            return None
+        self._memory.add(x, evidence.start)
+        self.failure = None
+        return evidence
 
 
 def posterior_of(evidence: Evidence) -> Posterior:
@@ -298,7 +338,11 @@ class Machine(Fitted):
     @classmethod
     def at(cls, objective: MachineEvidence, values: Array) -> Machine:
         """Return the machine at values of the hyperparameters."""
-        evidence = objective.evidence(values)
+        return cls.of(objective, values, objective.evidence(values))
+
+    @classmethod
+    def of(cls, objective: MachineEvidence, values: Array, evidence: Evidence) -> Machine:
+        """Return the machine with this evidence."""
         posterior, solution = posterior_of(evidence), evidence.solution
         support = np.flatnonzero(solution.support)
         return cls(

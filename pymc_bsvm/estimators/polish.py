@@ -23,6 +23,7 @@ _LONGEST = 0.5  # of the steps of a logarithm
 _FLATTEST = 1e-4  # curvature for each row, below which a direction counts as this curved
 _STEPS = 12
 _SHORTER = 16.0  # times the curvature, after a step that says nothing of it
+_KEPT = 0.5  # of a promise: by how much a step that tells of the next ones may miss it
 
 
 class _Place(NamedTuple):
@@ -48,9 +49,17 @@ def curvature_at(objective: Tunable, x: Array, bounds: Array) -> Array:
 
 
 def polish(
-    objective: Tunable, run: Restart, curvature: Array, bounds: Array, gain: float
+    objective: Tunable,
+    run: Restart,
+    curvature: Array,
+    bounds: Array,
+    gain: float,
+    steps: int = _STEPS,
 ) -> Restart:
     """Go on from the end of a search while a step promises more than ``gain``.
+
+    A step that misses its promise, or fails, says that the next promise is not to be trusted: that
+    is no end.
 
     Parameters
     ----------
@@ -64,24 +73,35 @@ def polish(
         Box of the logarithms.
     gain : float
         In nats.
+    steps : int
+        Largest number of steps.
 
     Returns
     -------
     Restart
         The account of the search and of the steps together.
+
+    Raises
+    ------
+    KeyboardInterrupt
+        If an interruption leaves no evidence of these rows.
     """
     began, before = time.perf_counter(), objective.evaluations
     place = _Place(run.end, *objective(run.end), objective.log_evidence)
-    H, ending = curvature * objective.rows, Ending.MAX_ITER
+    H, kept, ending = curvature * objective.rows, True, Ending.MAX_ITER
     try:
-        for _ in range(_STEPS):
+        for _ in range(steps):
             step = _step(H, place.slope, place.x, bounds)
-            promised = place.slope @ step - 0.5 * step @ H @ step
-            if promised < gain or not np.isfinite(place.value):
-                ending = Ending.CONVERGED if np.isfinite(place.value) else Ending.FAILED
+            promised = float(place.slope @ step - 0.5 * step @ H @ step)
+            if not np.isfinite(place.value):
+                ending = Ending.FAILED
+                break
+            if kept and promised < gain:
+                ending = Ending.CONVERGED
                 break
             there = _Place(place.x + step, *objective(place.x + step), objective.log_evidence)
-            H = _corrected(H, step, place, there)
+            H, gained = _corrected(H, step, place, there), there.value - place.value
+            kept = abs(gained - promised) <= max(_KEPT * promised, gain)
             if there.value > place.value:
                 place = there
     except KeyboardInterrupt:

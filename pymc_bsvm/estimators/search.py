@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 
 from pymc_bsvm._typing import Array
-from pymc_bsvm.estimators.climb import Tunable, climb
+from pymc_bsvm.estimators.climb import Tunable, bounds_around, climb, joined, rises
 from pymc_bsvm.estimators.machine import Blueprint, MachineEvidence
-from pymc_bsvm.search import Ascents, Report, Start
+from pymc_bsvm.estimators.polish import curvature_at, polish
+from pymc_bsvm.search import Ascents, Ending, Report, Restart, Start
 
 __all__ = ["Found", "Move", "Rival", "explore", "search", "starts_of"]
 
@@ -22,6 +23,8 @@ type Move = Callable[[Blueprint], Blueprint | None]
 _SCREEN = 100  # rows on which starts are compared
 _HALF_WAY = 500  # from so many rows on, a share of them finds the neighbourhood of the optimum
 _SHARE, _LEAST = 0.25, 300
+_NEWTON_STEPS = 8
+_PROMISE = 0.2  # of the gain of an iteration: what a Newton step may promise in vain
 # Factors of the starts. A narrow and a wide tube are hills of their own, so that both are climbed.
 _FACTORS = {
     "eta": (1.0, 4.0),
@@ -98,7 +101,55 @@ def search(
     if found.ascents.interrupted:
         raise KeyboardInterrupt  # nothing is known of all rows
     whole = objective.of(found.objective.blueprint)
-    return Found(whole, climb(whole, found.ends(restarts), gain=gain, **settings), found.rivals)
+    return Found(whole, _on_all_rows(found, whole, restarts, gain, settings), found.rivals)
+
+
+def _on_all_rows(
+    found: Found[MachineEvidence],
+    whole: MachineEvidence,
+    restarts: int,
+    gain: float,
+    settings: dict[str, Any],
+) -> Ascents:
+    """Go on with all rows: by Newton steps, and by climbs if these do not settle in the bounds."""
+    near = _polished(found, whole, restarts, gain, settings)
+    settled = near.best.ending is Ending.CONVERGED and not rises(near.best).any()
+    if near.interrupted or settled:
+        return near
+    starts = [Start(run.label, run.end) for run in near.runs]
+    try:
+        return joined(near, climb(whole, starts, gain=gain, **settings))
+    except KeyboardInterrupt:  # before it got anywhere
+        return replace(near, interrupted=True)
+
+
+def _polished(
+    found: Found[MachineEvidence],
+    whole: MachineEvidence,
+    restarts: int,
+    gain: float,
+    settings: dict[str, Any],
+) -> Ascents:
+    """Take Newton steps from the best ends; an interruption keeps what was finished."""
+    some, ends = found.objective, found.ascents.runs[:restarts]
+    bounds = bounds_around(whole.blueprint, [run.end for run in ends])
+    some.forget()
+    curvature = curvature_at(some, found.ascents.best.end, bounds)
+    steps, interrupted = min(_NEWTON_STEPS, settings["maxiter"]), False
+    runs: list[Restart] = []
+    try:
+        for end in ends:
+            whole.forget()
+            runs.append(polish(whole, end, curvature, bounds, _PROMISE * gain, steps))
+            settings["report"](1, max(run.objective for run in runs))
+            if runs[-1].ending is Ending.INTERRUPTED:
+                break
+    except KeyboardInterrupt:
+        interrupted = True
+    interrupted |= any(run.ending is Ending.INTERRUPTED for run in runs)
+    if interrupted and not any(np.isfinite(run.objective) for run in runs):
+        raise KeyboardInterrupt
+    return Ascents(sorted(runs, key=lambda run: -run.objective), interrupted)
 
 
 def explore[E: Tunable](
@@ -145,7 +196,7 @@ def starts_of(objective: MachineEvidence, count: int, rng: np.random.Generator) 
     for factors in _grid(blueprint):
         x = np.log([h.start for h in blueprint.hyperparameters]) + np.log(factors)
         x = np.clip(x, *bounds.T)
-        found.append((screen(x)[0], x))
+        found.append((screen.value(x), x))
     found.sort(key=lambda pair: -pair[0])
     names = [h.stem for h in blueprint.hyperparameters]
     best: dict[float, Array] = {}

@@ -86,7 +86,7 @@ class Gao(Approximation):
         ValueError
             If the covariance of the margin support vectors is singular.
         """
-        solution = certified_mode(problem, start, self.tol, self.max_iter, self.engine)
+        solution = certified_mode(problem, self.tol, self.max_iter, self.engine, a0=start)
         C, _ = _fields(problem)
         margin = Margin.of(problem, solution, C)
         precision = np.zeros(C.size)

@@ -19,11 +19,12 @@ from numpy.typing import NDArray
 
 from pymc_bsvm._typing import Array, Parameter
 from pymc_bsvm.covariance.conditioned import Conditioned
+from pymc_bsvm.covariance.dense import submatrix
 from pymc_bsvm.covariance.inducing import Inducing
 from pymc_bsvm.losses import jet_language as jets
 from pymc_bsvm.losses.base import Loss, formulas, smooth_curvature
 from pymc_bsvm.losses.tilted import normalizer_slopes
-from pymc_bsvm.solvers.determinant import log_det_gradient
+from pymc_bsvm.solvers.determinant import log_det_gradient, of_covariance
 from pymc_bsvm.solvers.kernel import solve_free
 
 if TYPE_CHECKING:
@@ -76,10 +77,12 @@ def evidence_gradient(evidence: LaplaceEvidence) -> EvidenceGradient:
     K, loss, weight = np.asarray(problem.K), problem.loss, problem.sample_weight
     y, f, a = problem.y, solution.f, solution.a
     curved, root = evidence.factor.index, evidence.factor.root_curvature
-    rows = np.flatnonzero((a != 0.0) | np.isin(np.arange(y.size), curved))
+    counted = a != 0.0
+    counted[curved] = True
+    rows = np.flatnonzero(counted)
     place = np.searchsorted(rows, curved)
     R, V = log_det_gradient(
-        K[np.ix_(curved, curved)], root * root, np.ascontiguousarray(evidence.factor.cholesky)
+        submatrix(K, curved), root * root, np.ascontiguousarray(evidence.factor.cholesky)
     )
     if weight is None:
         weight = np.ones(y.size)
@@ -94,17 +97,16 @@ def evidence_gradient(evidence: LaplaceEvidence) -> EvidenceGradient:
     by_row[:, curved] -= of_det[1:]
     u = np.zeros(rows.size)
     if c.any():
-        inner = K[np.ix_(rows, rows)]
+        inner = submatrix(K, rows)
         W = weights * here.curvature(y[rows], f[rows])
         h = np.where(W > 0.0, 1.0 / np.where(W > 0.0, W, 1.0), np.inf)
         solver = solution.factor
         index = np.searchsorted(rows, solver.index)  # all of them, or the factor is of no use
-        index = index if np.isin(solver.index, rows).all() else index[:0]
+        index = index if counted[solver.index].all() else index[:0]
         u = c - solve_free(inner, h, inner @ c, index, solver.root_curvature, solver.cholesky)
         by_row[:, rows] += (inner @ u) * weights * slopes.derivative
     a = a[rows]
-    G = 0.5 * np.outer(a, a - u) - 0.5 * np.outer(u, a)
-    G[np.ix_(place, place)] -= 0.5 * R
+    G = of_covariance(a, u, R, place)
     fields = zip(loss.fields.values(), by_row, strict=True)
     parameters = tuple(slope if np.ndim(field) else float(slope.sum()) for field, slope in fields)
     return EvidenceGradient(rows, G, a - u, parameters)

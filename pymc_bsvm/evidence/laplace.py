@@ -111,14 +111,19 @@ class Laplace(Approximation):
         return loss.ramp_width if self.ramp_width is None else self.ramp_width
 
     def approximate(self, problem: Problem, start: Array | None = None) -> LaplaceEvidence:
-        """Return the evidence at the MAP estimate; ``start`` is a dual.
+        """Return the evidence at the MAP estimate; ``start`` are latent values.
 
         Raises
         ------
         DualSolveError
             If the MAP estimate is not found to the tolerance.
         """
-        solution = certified_mode(problem, start, self.tol, self.max_iter, self.engine)
+        return self._from(problem, None, start)
+
+    def _from(self, problem: Problem, a0: Array | None, f0: Array | None) -> LaplaceEvidence:
+        """Return the evidence with a start for the solver: a dual, latent values or nothing."""
+        settings = self.tol, self.max_iter, self.engine
+        solution = certified_mode(problem, *settings, a0=a0, f0=f0)
         K, y, loss, weight = problem.K, problem.y, problem.loss, problem.sample_weight
         W = times(weight, loss.curvature(y, solution.f))
         posterior = Posterior(K, y, loss, solution.f, solution.a, W)
@@ -240,8 +245,8 @@ class LaplaceEvidence(Evidence):
 
     @property
     def start(self) -> Array:
-        """The dual."""
-        return self.solution.a
+        """The latent values."""
+        return self.solution.f
 
 
 def laplace_evidence(
@@ -344,7 +349,7 @@ def laplace_evidence(
     approximation = Laplace(curvature, ramp_width, tol, max_iter, engine)
     approximation.check(loss)
     problem = Problem.of(K, y, loss, m, sample_weight, check_input)
-    return approximation.approximate(problem, None if a0 is None else np.asarray(a0, dtype=float))
+    return approximation._from(problem, None if a0 is None else np.asarray(a0, dtype=float), None)
 
 
 def _in_graph(

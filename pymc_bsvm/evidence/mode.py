@@ -18,12 +18,14 @@ ACCEPTED_GAP, TARGET_GAP = 1e-9, 1e-12
 
 def certified_mode(
     problem: Problem,
-    start: Array | None,
     tol: float,
     max_iter: int,
     engine: Literal["numpy", "numba"],
+    *,
+    a0: Array | None = None,
+    f0: Array | None = None,
 ) -> DualSolution:
-    """Return the MAP estimate; ``start`` is a dual.
+    """Return the MAP estimate, from a dual, from latent values or from nothing.
 
     Raises
     ------
@@ -31,7 +33,12 @@ def certified_mode(
         If it is not found to the tolerance.
     """
     solution = problem.solve(
-        start, tol=min(tol, TARGET_GAP), max_iter=max_iter, on_failure="ignore", engine=engine
+        a0,
+        f0=f0,
+        tol=min(tol, TARGET_GAP),
+        max_iter=max_iter,
+        on_failure="ignore",
+        engine=engine,
     )
     if not certified(solution, tol):
         raise DualSolveError(

@@ -26,6 +26,7 @@ __all__ = ["LeaveOneOut", "Noise", "NoiseKind", "check_kind", "fit_noise"]
 type NoiseKind = Literal["auto", "loss", "student", "model"]
 
 _REACH = 1000.0  # how far a parameter goes from its start, as a factor
+_SETTLED, _LEVEL = 1e-7, 1e-4  # nats for each row: gains and slopes that are nothing
 _FEWEST = 10  # rows that tell of the shape of their noise
 _NU_START, _NU_LOW, _NU_HIGH = 4.0, 1.5, 300.0
 
@@ -147,5 +148,6 @@ def _highest(
         np.log(start),
         method="L-BFGS-B",
         bounds=list(zip(np.log(low), np.log(high), strict=True)),
+        options={"ftol": _SETTLED, "gtol": _LEVEL},
     )
     return start if surprise(np.log(start)) < found.fun else np.exp(found.x)

@@ -49,18 +49,21 @@ class Jet:
 
     def __add__(self, other: Any) -> Jet:
         x, y = _pair(self, other)
-        return Jet(x.value + y.value, [p + q for p, q in zip(x.slopes, y.slopes, strict=True)])
+        pairs = zip(x.slopes, y.slopes, strict=True)
+        return Jet(x.value + y.value, [_sum(p, q) for p, q in pairs])
 
     def __mul__(self, other: Any) -> Jet:
         x, y = _pair(self, other)
         pairs = zip(x.slopes, y.slopes, strict=True)
-        return Jet(x.value * y.value, [p * y.value + x.value * q for p, q in pairs])
+        products = [_sum(_scaled(p, y.value), _scaled(q, x.value)) for p, q in pairs]
+        return Jet(x.value * y.value, products)
 
     def __truediv__(self, other: Any) -> Jet:
         x, y = _pair(self, other)
         ratio = np.divide(x.value, y.value)
         pairs = zip(x.slopes, y.slopes, strict=True)
-        return Jet(ratio, [np.divide(p - ratio * q, y.value) for p, q in pairs])
+        tops = (_sum(p, _scaled(q, -ratio)) for p, q in pairs)
+        return Jet(ratio, [0.0 if _is_zero(top) else np.divide(top, y.value) for top in tops])
 
     def __pow__(self, power: float) -> Jet:
         return _apply(self, self.value**power, power * self.value ** (power - 1.0))
@@ -120,7 +123,28 @@ def _pair(x: Any, y: Any) -> tuple[Jet, Jet]:
 
 def _apply(x: Jet, value: Any, slope: Any) -> Jet:
     """Return a function of x, by the chain rule."""
-    return Jet(value, [slope * p for p in x.slopes])
+    return Jet(value, [_scaled(p, slope) for p in x.slopes])
+
+
+def _is_zero(slope: Any) -> bool:
+    return isinstance(slope, float) and slope == 0.0
+
+
+def _scaled(slope: Any, factor: Any) -> Any:
+    """Return the product; zero stays a number, so that what does not vary costs nothing."""
+    return 0.0 if _is_zero(slope) else slope * factor
+
+
+def _sum(p: Any, q: Any) -> Any:
+    """Return the sum, without arithmetic if one of the two is zero."""
+    if _is_zero(p):
+        return q
+    return p if _is_zero(q) else p + q
+
+
+def _chosen(condition: Any, p: Any, q: Any) -> Any:
+    """Return the slope of what is chosen."""
+    return 0.0 if _is_zero(p) and _is_zero(q) else np.where(condition, p, q)
 
 
 def _unary(function: Callable[[Any], Any], slope: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -138,7 +162,7 @@ def where(condition: Any, x: Any, y: Any) -> Any:
         return np.where(condition, x, y)
     x, y = _pair(x, y)
     pairs = zip(x.slopes, y.slopes, strict=True)
-    return Jet(np.where(condition, x.value, y.value), [np.where(condition, p, q) for p, q in pairs])
+    return Jet(np.where(condition, x.value, y.value), [_chosen(condition, p, q) for p, q in pairs])
 
 
 def maximum(x: Any, y: Any) -> Any:

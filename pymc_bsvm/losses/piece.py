@@ -124,14 +124,16 @@ def falling_integral(slope: Array, bend: Array, width: Array) -> Array:
     is a difference of two of Mills' ratios of which the second is damped; where it hardly falls,
     Gauss-Legendre is exact to rounding and nothing cancels.
     """
+    slope, bend, width = np.broadcast_arrays(slope, bend, width)
     fall = np.where(width > 0.0, width * (slope + 0.5 * bend * width), 0.0)
-    near = np.where(fall < 1.0, width, 0.0)
-    x = near[..., None] * NODES
-    smooth = np.exp(-x * (slope[..., None] + 0.5 * bend[..., None] * x)) @ WEIGHTS * near
     root = np.sqrt(bend)
     start = slope / root
-    far = (mills_ratio(start) - np.exp(-fall) * mills_ratio(start + width * root)) / root
-    return np.where(fall < 1.0, smooth, far)
+    result = (mills_ratio(start) - np.exp(-fall) * mills_ratio(start + width * root)) / root
+    near = fall < 1.0
+    slope, bend, width = slope[near, None], 0.5 * bend[near, None], width[near]
+    x = width[:, None] * NODES
+    result[near] = np.exp(-x * (slope + bend * x)) @ WEIGHTS * width
+    return np.asarray(result)
 
 
 def mills_ratio(x: Array) -> Array:

@@ -6,7 +6,7 @@ import numpy as np
 from pymc_bsvm.covariance.dense import factorize
 from pymc_bsvm.covariance.lapack import cholesky_inverse_in_place
 
-__all__ = ["log_det", "log_det_gradient"]
+__all__ = ["log_det", "log_det_gradient", "of_covariance"]
 
 
 @numba.njit(cache=True, fastmath=False, nogil=True)
@@ -48,6 +48,20 @@ def log_det_gradient(K, W, cholesky):
         for j in range(n):
             R[i, j] *= root[i] * root[j]
     return R, q
+
+
+@numba.njit(cache=True, fastmath=False, nogil=True)
+def of_covariance(a, u, R, place):
+    """Return ``(aa' - R - ua' - au') / 2``, with R on the rows ``place`` only."""
+    G = np.empty((a.shape[0], a.shape[0]))
+    for i in range(a.shape[0]):
+        for j in range(a.shape[0]):
+            G[i, j] = 0.5 * (a[i] * (a[j] - u[j]) - u[i] * a[j])
+    for p in range(place.shape[0]):
+        row = G[place[p]]
+        for q in range(place.shape[0]):
+            row[place[q]] -= 0.5 * R[p, q]
+    return G
 
 
 @numba.njit(cache=True, fastmath={"contract", "reassoc", "nsz"}, nogil=True)

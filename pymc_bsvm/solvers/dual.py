@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 import warnings
 from collections.abc import Callable
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,11 +13,13 @@ from numpy.typing import ArrayLike
 from pymc_bsvm._typing import Array
 from pymc_bsvm._validation import Interval, as_parameter, check_finite, positive
 from pymc_bsvm.covariance import LowRank
+from pymc_bsvm.covariance.base import Covariance
 from pymc_bsvm.covariance.dense import DENSE
 from pymc_bsvm.covariance.factor import as_factor
 from pymc_bsvm.covariance.woodbury import WOODBURY
 from pymc_bsvm.losses import Loss
 from pymc_bsvm.solvers.core import Solved, compiled_solver, interpreted_solver
+from pymc_bsvm.solvers.forecast import Forecast, forecast
 from pymc_bsvm.solvers.kernel import inspect
 from pymc_bsvm.solvers.solution import (
     DualSolution,
@@ -44,6 +46,7 @@ def solve_dual(
     m: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     bias: bool = False,
+    f0: ArrayLike | None = None,
     max_iter: int = 1000,
     on_failure: Literal["raise", "warn", "ignore"] = "raise",
     callback: Callable[[Progress], object] | None = None,
@@ -77,9 +80,12 @@ def solve_dual(
     bias : bool, default False
         Whether to fit an offset with a flat prior, so that ``sum(a) = 0``: the classical support
         vector machine (appendices B and H of [Chu03]_).
+    f0 : array_like of shape (n,), optional
+        Latent values to start from in the place of a dual, such as those of a neighbouring problem:
+        a full Newton step from there makes the dual.
     max_iter : int, default 1000
-        Largest number of Newton steps from a start. Where `a0` fails, the solver starts once more
-        from zero.
+        Largest number of Newton steps from a start. Where the start fails, the solver starts once
+        more from zero.
     on_failure : {"raise", "warn", "ignore"}
         What to do if the gap stays above the tolerance. The status tells in any case.
     callback : callable, optional
@@ -130,18 +136,28 @@ def solve_dual(
     True
     """
     K, y, m, w = as_problem(K, y, loss, m, sample_weight, check_input)
-    a = _vector("a0", np.zeros(y.size) if a0 is None else a0, y.size)
-    check_finite("a0", a, "Leave it out to start from zero.")
     covariance, parts = (WOODBURY, K.parts) if isinstance(K, LowRank) else (DENSE, K)
+    if a0 is not None and f0 is not None:
+        raise ValueError(
+            "The solver starts from a dual or from latent values, but both a0 and f0 were given. "
+            "Leave out one of them."
+        )
+    a, b = _vector("a0", np.zeros(y.size) if a0 is None else a0, y.size), 0.0
+    check_finite("a0", a, "Leave it out to start from zero.")
     tol = as_parameter("tol", tol, positive)
     _check_settings(max_iter, on_failure, engine, callback)
+    first = None if f0 is None else _forecast(parts, y, w, m, f0, loss, covariance, bias)
+    if first is not None:
+        a, b = first.a, first.b
     report = callback and (lambda *step: callback(Progress(*step)))
     solver = compiled_solver if engine == "numba" else interpreted_solver
     p = loss.by_row(y.size) if engine == "numba" else loss.parameters
     with np.errstate(all="ignore"):
         solved = solver(type(loss), covariance)(
-            parts, y, w, p, m, a, 0.0, bool(bias), tol, False, int(max_iter), report
+            parts, y, w, p, m, a, b, bool(bias), tol, False, int(max_iter), report
         )
+        if first is not None:
+            solved = _with_first_step(solved, first)
         solution = _solution(y, w, m, loss, solved)
     if not solution.converged and on_failure != "ignore":
         message = f"The duality gap is {solution.gap:.3g} nats. {solution.status.value}"
@@ -149,6 +165,28 @@ def solve_dual(
             raise DualSolveError(message, solution)
         warnings.warn(message, DualSolveWarning, stacklevel=2)
     return solution
+
+
+def _forecast(
+    K: Any,
+    y: Array,
+    w: Array,
+    m: Array,
+    f0: ArrayLike,
+    loss: Loss,
+    covariance: Covariance,
+    bias: bool,
+) -> Forecast | None:
+    """Return the step from given latent values to a dual, None if there is no such step."""
+    f = _vector("f0", f0, y.size)
+    check_finite("f0", f, "Leave it out to start from zero.")
+    return forecast(K, y, w, m, f, loss, covariance, bias)
+
+
+def _with_first_step(solved: Solved, first: Forecast) -> Solved:
+    """Return what the solver found, with the step to its start: its factor, if no other came."""
+    factor = solved.factor if solved.steps else first.factor
+    return solved._replace(factor=factor, steps=solved.steps + 1)
 
 
 def _solution(y: Array, w: Array, m: Array, loss: Loss, solved: Solved) -> DualSolution:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from pymc_bsvm.covariance.dense import DENSE, add_product, factorize
+from pymc_bsvm.covariance.dense import DENSE, add_product, factorize, submatrix
 
 
 @pytest.mark.parametrize("n", [1, 2, 5, 100, 2047, 2048, 2049])
@@ -78,3 +78,10 @@ def test_solve(m):
     DENSE.solve(factor, solution)
     B = np.eye(m) + root[free, None] * K[np.ix_(free, free)] * root[free]
     np.testing.assert_allclose(solution @ B, x, rtol=0, atol=1e-11)
+
+
+@pytest.mark.parametrize("rows", [[], [2], [0, 1, 2, 3], [3, 0]], ids=str)
+def test_submatrix(rows):
+    K = np.random.default_rng(0).normal(size=(4, 4))
+    rows = np.array(rows, dtype=np.int64)
+    np.testing.assert_array_equal(submatrix(K, rows), K[np.ix_(rows, rows)])

@@ -294,6 +294,7 @@ def test_blocks_are_as_good_as_arrays(kind, many):
             yield X[start : start + 700], y[start : start + 700]
 
     settings = {"loss": "logistic", "class_weight": "balanced"} if kind is BayesianSVC else {}
+    settings["tol"] = 0.1  # by rounding, a rougher search may end nats apart
     one, two = fast(kind, **settings).fit(blocks), fast(kind, **settings).fit(X, y)
     assert one.log_evidence_ == pytest.approx(two.log_evidence_, rel=1e-3)
     assert one.n_features_in_ == 2

@@ -1,12 +1,21 @@
 """The evidence of one machine, its gradient and its predictions, against dense matrices."""
 
+from dataclasses import replace
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 import pymc_bsvm as bsvm
 from pymc_bsvm.estimators import kernels
 from pymc_bsvm.estimators.likelihood import silf_likelihood, trigonometric_likelihood
-from pymc_bsvm.estimators.machine import Blueprint, Machine, MachineEvidence
+from pymc_bsvm.estimators.machine import (
+    LAPLACE,
+    PROPAGATION,
+    Blueprint,
+    Machine,
+    MachineEvidence,
+)
 from pymc_bsvm.losses import SILF, Trigonometric
 from tests.estimators import cases
 from tests.oracle import evidence as oracle
@@ -190,11 +199,71 @@ def test_warm_starts_change_nothing():
     cold, *_ = objective_of("ard", "regression")
     rng = np.random.default_rng(0)
     for _ in range(10):
-        x = np.log(values) + 0.5 * rng.normal(size=values.size)
+        x = np.log(values) + 0.1 * rng.normal(size=values.size)
         cold.forget()
         a, b = warm(x), cold(x)
         assert a[0] == pytest.approx(b[0], abs=1e-5)
         np.testing.assert_allclose(a[1], b[1], rtol=1e-3, atol=1e-3)
+
+
+@every_task
+def test_the_value_alone(task):
+    objective, values, _, _ = objective_of("rbf", task)
+    other, *_ = objective_of("rbf", task)
+    x = np.log(values)
+    assert objective.value(x) == other(x)[0]
+    assert objective.evaluations == 0
+
+
+@pytest.mark.parametrize("log_evidence", [np.nan, np.inf])
+def test_a_value_that_is_not_finite_is_the_lowest(log_evidence, monkeypatch):
+    objective, values, _, _ = objective_of("rbf", "regression")
+    found = SimpleNamespace(log_evidence=log_evidence, start=np.zeros(N), posterior=None)
+    monkeypatch.setattr(objective, "evidence", lambda *args: found)
+    assert objective.value(np.log(values)) == -np.inf
+
+
+@pytest.mark.parametrize("weight", ["none", "parts"])
+def test_the_last_machine_is_not_evaluated_again(weight, monkeypatch):
+    objective, values, _, _ = objective_of("rbf", "regression", weights(weight))
+    others = 1.1 * values
+    fresh = objective.recipe()()
+    expected = [fresh.hindsight([Machine.at(fresh, each)]) for each in (values, others)]
+    machine, calls, evidence = objective.machine(values), [], objective.evidence
+
+    def counted(*args):
+        calls.append(args)
+        return evidence(*args)
+
+    monkeypatch.setattr(objective, "evidence", counted)
+    seen = [objective.hindsight([machine]), objective.hindsight([Machine.at(fresh, others)])]
+    assert len(calls) == 1
+    for got, wanted in zip(seen, expected, strict=True):
+        np.testing.assert_array_equal(got.f, wanted.f)
+        np.testing.assert_array_equal(got.cavities[0].mean, wanted.cavities[0].mean)
+        np.testing.assert_array_equal(got.cavities[0].variance, wanted.cavities[0].variance)
+
+
+@every_task
+@pytest.mark.parametrize("kind", ["laplace", "ep"])
+def test_what_was_evaluated_before_leaves_no_trace(task, kind):
+    """A climb begins from nothing, and so does a machine: to the last bit."""
+    objective, values, _, _ = objective_of("ard", task)
+    approximation = {"laplace": LAPLACE, "ep": PROPAGATION}[kind]
+    objective = objective.of(replace(objective.blueprint, approximation=approximation))
+    fresh, x = objective.recipe()(), np.log(values)
+    for move in (0.1, -0.05, 0.02):
+        objective(x + move)
+    machine, expected = objective.machine(values), fresh.machine(values)
+    assert machine.log_evidence == expected.log_evidence
+    np.testing.assert_array_equal(machine.dual, expected.dual)
+    for got, wanted in zip(machine.moments(objective.X), expected.moments(fresh.X), strict=True):
+        np.testing.assert_array_equal(got, wanted)
+    objective.forget()
+    for move in (0.0, 0.1):
+        got, wanted = objective(x + move), fresh(x + move)
+        assert got[0] == wanted[0]
+        np.testing.assert_array_equal(got[1], wanted[1])
 
 
 def test_names_bounds_and_relevance():

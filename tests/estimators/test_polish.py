@@ -79,6 +79,30 @@ def test_steps_correct_a_wrong_curvature(curvature):
     assert hill.evaluations <= 12
 
 
+def test_no_more_steps_than_allowed():
+    hill = Hill(1000.0, quartic=1.0)
+    run = polish(hill, run_to(np.zeros(3)), 4.0 * A, WIDE, 1e-9, steps=2)
+    assert hill.evaluations == 3
+    assert run.ending is Ending.MAX_ITER
+
+
+def test_a_step_that_was_only_shortened_is_no_end():
+    """Before the failure the way to the peak promised 48 nats, after it a 16th of them."""
+    hill = Hill(1000.0)
+    hill.fails_at = 2
+    run = polish(hill, run_to(np.zeros(3)), A, WIDE, gain=10.0)
+    assert run.ending is Ending.CONVERGED
+    assert hill.evaluations > 2
+    assert run.objective > -10.0
+
+
+def test_an_interruption_before_anything_is_raised():
+    hill = Hill(1000.0)
+    hill.interrupted_at = 1
+    with pytest.raises(KeyboardInterrupt):
+        polish(hill, run_to(np.zeros(3)), A, WIDE, 1e-6)
+
+
 def test_the_box_is_kept():
     box = np.array([[-5.0, 0.1], [-5.0, 5.0], [-5.0, 5.0]])
     run = polish(Hill(1000.0), run_to(np.zeros(3)), A, box, 1e-6)

@@ -178,6 +178,143 @@ def test_the_number_of_iterations_is_bounded():
     assert best.ending is Ending.MAX_ITER
 
 
+# ---- all rows after a share ---------------------------------------------------------------------
+
+
+@pytest.fixture
+def shared(monkeypatch):
+    """Let 20 of 40 rows be searched first; return the objective of all, and runs of `polish`."""
+    monkeypatch.setattr(searches, "_HALF_WAY", 30)
+    monkeypatch.setattr(searches, "_LEAST", 20)
+    polish, calls = searches.polish, []
+
+    def recorded(objective, run, *args):
+        calls.append((run, polish(objective, run, *args)))
+        return calls[-1][1]
+
+    monkeypatch.setattr(searches, "polish", recorded)
+    return objective_of(n=40), calls
+
+
+def found_on(objective, restarts, n_jobs=None):
+    found = search(
+        objective,
+        restarts,
+        np.random.default_rng(0),
+        gain=0.01,
+        maxiter=200,
+        n_jobs=n_jobs,
+        report=lambda done, best: None,
+    )
+    return found.ascents
+
+
+def test_all_rows_take_few_steps(monkeypatch):
+    """The curvature of the share is nearly theirs; no climb finds anything above the end."""
+    rng, sizes = np.random.default_rng(5), []
+    x = rng.uniform(-10.0, 10.0, 800)
+    y = np.sinc(x / np.pi) + 0.1 * rng.normal(size=800)
+    blueprint = Blueprint(kernels.RBF(), silf_likelihood(1.0), 100.0, 1)
+    whole = MachineEvidence(blueprint, x[:, None] / 5.0, 3.0 * y, None)
+    evaluate = MachineEvidence.__call__
+
+    def evaluated(self, x):
+        sizes.append(self.n)
+        return evaluate(self, x)
+
+    monkeypatch.setattr(MachineEvidence, "__call__", evaluated)
+    [best] = run(whole)
+    assert best.ending is Ending.CONVERGED
+    assert sizes.count(800) <= 6
+    again = driver.ascend(whole, best.end, bounds=blueprint.bounds, gtol=1e-3)
+    assert again.objective < best.objective + 0.01
+
+
+@pytest.mark.parametrize("n_jobs", [2, 3])
+def test_all_rows_in_parallel_as_one_after_the_other(n_jobs, shared):
+    objective, calls = shared
+    expected = account(found_on(objective, 3).runs)
+    with joblib.parallel_config(backend="threading"):
+        got = account(found_on(objective_of(n=40), 3, n_jobs).runs)
+    assert got == expected
+    assert len(calls) == 6
+
+
+def test_what_newton_steps_do_not_settle_is_climbed(shared, monkeypatch):
+    """The account is that of all evaluations."""
+    objective, calls = shared
+    recorded = searches.polish
+
+    def unsettled(*args):
+        return replace(recorded(*args), ending=Ending.MAX_ITER)
+
+    monkeypatch.setattr(searches, "polish", unsettled)
+    runs = found_on(objective, 2).runs
+    assert Ending.CONVERGED in {r.ending for r in runs}
+    of_share = sum(before.evaluations for before, _ in calls)
+    assert sum(r.evaluations for r in runs) == of_share + objective.evaluations
+    after = {polished.label: polished for _, polished in calls}
+    for r in runs:
+        assert r.evaluations > after[r.label].evaluations
+        assert r.seconds > after[r.label].seconds
+        assert r.objective >= after[r.label].objective - 1e-6
+        np.testing.assert_array_equal(r.start, after[r.label].start)
+
+
+def test_an_interruption_between_newton_steps_keeps_what_was_finished(shared, monkeypatch):
+    objective, calls = shared
+    recorded = searches.polish
+
+    def only_once(*args):
+        if calls:
+            raise KeyboardInterrupt
+        return recorded(*args)
+
+    monkeypatch.setattr(searches, "polish", only_once)
+    ascents = found_on(objective, 3)
+    assert ascents.interrupted
+    [only] = ascents.runs
+    assert only is calls[0][1]
+
+
+def test_an_interruption_of_newton_steps_is_the_end(shared):
+    objective, calls = shared
+    late = Interrupted(objective.blueprint, objective.X, objective.y, None)
+    late.after = 1
+    ascents = found_on(late, 3)
+    assert ascents.interrupted
+    assert [r.ending for r in ascents.runs] == [Ending.INTERRUPTED]
+    assert np.isfinite(ascents.best.objective)
+    assert len(calls) == 1
+
+
+def test_an_interruption_before_the_first_newton_step_is_raised(shared):
+    objective, _ = shared
+    late = Interrupted(objective.blueprint, objective.X, objective.y, None)
+    late.after = 0
+    with pytest.raises(KeyboardInterrupt):
+        found_on(late, 3)
+
+
+def test_an_interruption_of_the_climb_keeps_the_newton_steps(shared, monkeypatch):
+    objective, calls = shared
+    recorded, climb = searches.polish, searches.climb
+
+    def unsettled(*args):
+        return replace(recorded(*args), ending=Ending.MAX_ITER)
+
+    def climbed(some, *args, **kwargs):
+        if some.n == 40:
+            raise KeyboardInterrupt
+        return climb(some, *args, **kwargs)
+
+    monkeypatch.setattr(searches, "polish", unsettled)
+    monkeypatch.setattr(searches, "climb", climbed)
+    ascents = found_on(objective, 2)
+    assert ascents.interrupted
+    assert sorted(r.objective for r in ascents.runs) == sorted(r.objective for _, r in calls)
+
+
 # ---- bounds -------------------------------------------------------------------------------------
 
 

@@ -62,3 +62,21 @@ def test_operations(name):
 def test_constants_have_no_slopes():
     assert jets.slopes(3.0, 2) == [0.0, 0.0]
     np.testing.assert_array_equal(jets.where(X > 0.0, 1.0, 2.0), np.where(X > 0.0, 1.0, 2.0))
+
+
+def test_what_does_not_vary_costs_no_arrays():
+    x, y, z = jets.variables([X, 2.0, 3.0])
+    got = jets.where(X > 0.0, jets.exp(x * y) / y + x, -x)
+    of_x, of_y, of_z = jets.slopes(got, 3)
+    assert np.shape(of_x) == np.shape(of_y) == X.shape
+    assert isinstance(of_z, float)
+    assert of_z == jets.slopes(x / (y * y), 3)[2] == 0.0
+    assert jets.slopes(x + y + z, 3) == [1.0, 1.0, 1.0]
+
+
+def test_a_slope_of_zero_is_zero_where_a_value_is_not_finite():
+    x, y = jets.variables([np.array([0.0, 1.0]), 2.0])
+    with np.errstate(all="ignore"):
+        infinite = jets.log(x)
+    assert jets.slopes(infinite * y, 2)[1].tolist() == [-np.inf, 0.0]
+    assert jets.slopes(infinite, 2)[1] == 0.0

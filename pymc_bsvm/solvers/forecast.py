@@ -1,0 +1,64 @@
+"""A dual to start from, for whoever knows latent values near those of the solution.
+
+From one problem to its neighbour the latent values hardly change, while duals may change a lot: K
+may be nearly singular. One full Newton step from the latent values f0 of the neighbour, with the
+curvature ``W = w l''(f0)``, gives the dual
+
+    (I + W K) a = -w l'(f0) + W (f0 - m - b),
+
+which is that of the solution if no row leaves its zone of a piecewise quadratic loss. The offset b
+is zero unless it is asked for; then it follows from ``sum(a) = 0``.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from pymc_bsvm._typing import Array
+from pymc_bsvm.covariance.base import Covariance
+from pymc_bsvm.losses import Loss
+from pymc_bsvm.solvers.newton import Factor
+from pymc_bsvm.solvers.weighted import interpreted
+
+__all__ = ["Forecast", "forecast"]
+
+
+class Forecast(NamedTuple):
+    """A dual and an offset, and the factor of the step that led to them."""
+
+    a: Array
+    b: float
+    factor: Factor
+
+
+@np.errstate(all="ignore")
+def forecast(
+    K: Any,
+    y: Array,
+    w: Array,
+    m: Array,
+    f: Array,
+    loss: Loss,
+    covariance: Covariance,
+    offset: bool = False,
+) -> Forecast | None:
+    """Return the dual after one Newton step from the latent values f; None if there is no step."""
+    words, p = interpreted(type(loss)), loss.parameters
+    W = words.curve(y, f, w, p)
+    a = W * (f - m) - words.slope(y, f, w, p)
+    free, root = np.flatnonzero(W > 0.0), np.sqrt(W)
+    if not np.isfinite(a).all() or (offset and free.size == 0):
+        return None
+    cholesky, definite = covariance.factorize(K, free, root)
+    if not definite:
+        return None
+    known, scale = a[free] / root[free], root[free]
+    a[free] = 0.0
+    of_others = np.zeros(a.size)
+    covariance.add_product(K, np.flatnonzero(a), a, of_others)
+    x = np.stack([known - scale * of_others[free], scale])
+    covariance.solve(cholesky, x)
+    of_known, of_offset = scale * x
+    b = float((a.sum() + of_known.sum()) / of_offset.sum()) if offset else 0.0
+    a[free] = of_known - b * of_offset
+    return Forecast(a, b, Factor(free, root, cholesky)) if np.isfinite(a).all() else None
