@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +19,7 @@ from pymc_bsvm.losses.inversion import roots_of_increasing
 __all__ = ["RegressionMixture"]
 
 _SAME_PROBABILITY = 1e-13  # relative, of the smaller tail
+_TOGETHER = 2**20  # quantiles of parts at a time
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,7 @@ class RegressionMixture:
 
         They lie between the least and the greatest quantile of the parts.
         """
-        each = np.array([part.quantile(u) for part in self.parts])
+        each = self._quantiles_of_parts(u)
         if len(self.parts) == 1:
             return np.asarray(each[0])
         low, high, t = each.min(axis=0), each.max(axis=0), self._average(list(each))
@@ -72,6 +74,16 @@ class RegressionMixture:
                 rows = RegressionMixture([_take(p, half.ravel()) for p in parts], self.weights)
                 t[half] = rows._between(u[half], start[half], (low[half], high[half]))
         return t
+
+    def _quantiles_of_parts(self, u: ArrayLike) -> Array:
+        """Return the quantiles of each part; those with the same noise are found together."""
+        first, *others = self.parts
+        if any(part.loss != first.loss for part in others):
+            return np.array([part.quantile(u) for part in self.parts])
+        shape = np.broadcast_shapes(np.shape(u), first.shape)
+        count = max(_TOGETHER // max(math.prod(shape), 1), 1)
+        blocks = [self.parts[k : k + count] for k in range(0, len(self.parts), count)]
+        return np.concatenate([_stacked(block, shape).quantile(u) for block in blocks])
 
     def _farther(self, t: Array, each: Array) -> Array:
         """Return means of quantiles, moved outwards as the parts differ: exact to second order.
@@ -111,6 +123,15 @@ class RegressionMixture:
         each = np.array(logs)
         shares = self._shares.reshape(-1, *[1] * (each.ndim - 1))
         return np.asarray(logsumexp(each, axis=0, b=shares))
+
+
+def _stacked(parts: Sequence[RegressionPredictive], shape: tuple[int, ...]) -> RegressionPredictive:
+    """Return parts with the same noise as one, the parts along the first axis."""
+    mean, variance = (
+        np.array([np.broadcast_to(getattr(part, name), shape) for part in parts])
+        for name in ("latent_mean", "latent_variance")
+    )
+    return RegressionPredictive(mean, variance, parts[0].loss)
 
 
 def _spread(part: RegressionPredictive, shape: tuple[int, ...]) -> RegressionPredictive:
