@@ -29,7 +29,7 @@ BOOKS ?= notebooks
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: bench-calibration bench-estimators bench-evidence bench-large bench-low-rank bench-partial bench-points bench-solver bench-speed help setup base-env test-env dev-env demo test test-lowest test-slow lint format types docs notebooks clean
+.PHONY: bench-calibration bench-estimators bench-evidence bench-intervals bench-large bench-low-rank bench-partial bench-points bench-solver bench-speed help setup base-env test-env dev-env demo test test-lowest test-slow lint format types docs notebooks clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1|/' \
@@ -79,6 +79,9 @@ bench-low-rank: test-env ## time and memory with covariances of low rank; rewrit
 
 bench-evidence: test-env ## time the evidence and its gradient against peers; rewrites evidence.md
 	@$(THREADS) $(PY) benchmarks/evidence.py
+
+bench-intervals: test-env ## the CPU time of intervals against that of error bars; rewrites intervals.md
+	@$(THREADS) $(PY) -m benchmarks.intervals
 
 bench-estimators: test-env ## the estimators against their peers; rewrites estimators.md
 	@$(THREADS) $(PY) benchmarks/estimators.py $(BENCH_ARGS)

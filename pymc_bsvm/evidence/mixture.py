@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -12,11 +13,13 @@ from scipy.special import logsumexp
 
 from pymc_bsvm._typing import Array
 from pymc_bsvm.evidence.prediction import RegressionPredictive
+from pymc_bsvm.losses.convolution import one_side
 from pymc_bsvm.losses.inversion import roots_of_increasing
 
 __all__ = ["RegressionMixture"]
 
 _SAME_PROBABILITY = 1e-13  # relative, of the smaller tail
+_TOGETHER = 2**20  # quantiles of parts at a time
 
 
 @dataclass(frozen=True)
@@ -60,27 +63,50 @@ class RegressionMixture:
 
         They lie between the least and the greatest quantile of the parts.
         """
-        each = np.array([part.quantile(u) for part in self.parts])
+        each = self._quantiles_of_parts(u)
         if len(self.parts) == 1:
             return np.asarray(each[0])
         low, high, t = each.min(axis=0), each.max(axis=0), self._average(list(each))
+        start = self._farther(t, each)
         u, parts = np.broadcast_to(u, t.shape), [_spread(part, t.shape) for part in self.parts]
         for half in ((low < high) & (u <= 0.5), (low < high) & (u > 0.5)):
             if half.any():
                 rows = RegressionMixture([_take(p, half.ravel()) for p in parts], self.weights)
-                t[half] = rows._between(u[half], t[half], (low[half], high[half]))
+                t[half] = rows._between(u[half], start[half], (low[half], high[half]))
         return t
+
+    def _quantiles_of_parts(self, u: ArrayLike) -> Array:
+        """Return the quantiles of each part; those with the same noise are found together."""
+        first, *others = self.parts
+        if any(part.loss != first.loss for part in others):
+            return np.array([part.quantile(u) for part in self.parts])
+        shape = np.broadcast_shapes(np.shape(u), first.shape)
+        count = max(_TOGETHER // max(math.prod(shape), 1), 1)
+        blocks = [self.parts[k : k + count] for k in range(0, len(self.parts), count)]
+        return np.concatenate([_stacked(block, shape).quantile(u) for block in blocks])
+
+    def _farther(self, t: Array, each: Array) -> Array:
+        """Return means of quantiles, moved outwards as the parts differ: exact to second order.
+
+        That is, where parts and mixture are Gaussian; a mixture has more variance than its parts.
+        """
+        with np.errstate(invalid="ignore"):
+            between = self._average(list((each - t) ** 2))
+            within = self._average([part.variance for part in self.parts])
+            moved = t + 0.5 * (t - self.mean) * between / within
+        return np.where(np.isfinite(moved), moved, t)
 
     def _between(self, u: Array, start: Array, ends: tuple[Array, Array]) -> Array:
         """Return the quantiles between two ends, of probabilities that are all in one half."""
-        sign = 1.0 if u[0] <= 0.5 else -1.0
-        target = np.log(u) if sign > 0.0 else np.log1p(-u)
+        below = bool(u[0] <= 0.5)
+        sign, target = (1.0, np.log(u)) if below else (-1.0, np.log1p(-u))
 
         def excess(t: Array, rows: Any) -> tuple[Array, Array]:
-            some = RegressionMixture([_take(part, rows) for part in self.parts], self.weights)
-            tail = some.logcdf(t) if sign > 0.0 else some.logsf(t)
+            parts = [_take(part, rows) for part in self.parts]
+            sides = [_side_and_density(part, t, below) for part in parts]
+            log_share, log_density = map(self._log_average, zip(*sides, strict=True))
             with np.errstate(all="ignore"):
-                return sign * (tail - target[rows]), np.exp(some.logpdf(t) - tail)
+                return sign * (log_share - target[rows]), np.exp(log_density - log_share)
 
         accuracy = _SAME_PROBABILITY + 4.0 * np.finfo(float).eps * np.abs(target)
         return roots_of_increasing(excess, start, accuracy, ends)
@@ -99,6 +125,15 @@ class RegressionMixture:
         return np.asarray(logsumexp(each, axis=0, b=shares))
 
 
+def _stacked(parts: Sequence[RegressionPredictive], shape: tuple[int, ...]) -> RegressionPredictive:
+    """Return parts with the same noise as one, the parts along the first axis."""
+    mean, variance = (
+        np.array([np.broadcast_to(getattr(part, name), shape) for part in parts])
+        for name in ("latent_mean", "latent_variance")
+    )
+    return RegressionPredictive(mean, variance, parts[0].loss)
+
+
 def _spread(part: RegressionPredictive, shape: tuple[int, ...]) -> RegressionPredictive:
     """Return the distributions of the elements of a raveled array of a shape."""
     mean, variance = (
@@ -112,3 +147,11 @@ def _take(part: RegressionPredictive, rows: Any) -> RegressionPredictive:
     return RegressionPredictive(
         part.latent_mean[rows], part.latent_variance[rows], part.loss.take(rows)
     )
+
+
+def _side_and_density(part: RegressionPredictive, t: Array, below: bool) -> tuple[Array, Array]:
+    """Return the log probability below finite targets, or above them, and the log density."""
+    d = t - part.latent_mean
+    noise = part.loss.convolution()
+    log_tail, log_density = noise.log_tail_and_density(d, part.latent_variance)
+    return one_side(log_tail, d, below), log_density

@@ -20,7 +20,7 @@ from pymc_bsvm._typing import Array
 from pymc_bsvm._validation import Interval, check_finite
 from pymc_bsvm.evidence.student import StudentNoise
 from pymc_bsvm.losses.base import ClassificationLoss, Loss, RegressionLoss
-from pymc_bsvm.losses.convolution import Convolution
+from pymc_bsvm.losses.convolution import Convolution, one_side
 from pymc_bsvm.losses.piece import log_one_minus_exp
 
 __all__ = ["ClassPredictive", "RegressionPredictive", "log_predictive_density", "predictive"]
@@ -298,13 +298,11 @@ def _log_density(noise: Convolution, d: Array, variance: Array) -> Array:
 
 
 def _log_below(noise: Convolution, d: Array, variance: Array) -> Array:
-    log_tail = noise.log_tail(d, variance)
-    return np.where(d < 0.0, log_tail, log_one_minus_exp(log_tail))
+    return one_side(noise.log_tail(d, variance), d, below=True)
 
 
 def _log_above(noise: Convolution, d: Array, variance: Array) -> Array:
-    log_tail = noise.log_tail(d, variance)
-    return np.where(d < 0.0, log_one_minus_exp(log_tail), log_tail)
+    return one_side(noise.log_tail(d, variance), d, below=False)
 
 
 def _check_loss(loss: Any, task: str) -> None:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
-from scipy.special import gammaln, log_ndtr, logsumexp, ndtri, stdtrit
+from scipy.special import gammaln, log_ndtr, logsumexp, ndtr, ndtri, stdtrit
 
 from pymc_bsvm._typing import Array
 from pymc_bsvm._validation import as_parameter, positive
@@ -20,6 +20,24 @@ _STEP = 0.3  # of the trapezoidal rule, whose error is exp(-pi² / step)
 _DEPTH = 36.0  # nats below the top at which the rule ends
 _BLOCK = 4096  # rows at a time
 _FEW = 2.5  # degrees of freedom up to which a stand-in has the variance
+_TINY = 1e-250  # sums of smaller terms may have lost some to underflow
+
+
+class _OfNormal(NamedTuple):
+    """A function of a normal distribution, ``(d, sd)``, and its logarithm."""
+
+    value: Callable[[Array, Array], Array]
+    log: Callable[[Array, Array], Array]
+
+
+_DENSITY = _OfNormal(
+    lambda d, sd: np.exp(-0.5 * (d / sd) ** 2 - _LOG_ROOT_2PI) / sd,
+    lambda d, sd: -0.5 * (d / sd) ** 2 - np.log(sd) - _LOG_ROOT_2PI,
+)
+_TAIL = _OfNormal(
+    lambda d, sd: ndtr(-np.abs(d) / sd),
+    lambda d, sd: log_ndtr(-np.abs(d) / sd),
+)
 
 
 @dataclass(frozen=True)
@@ -105,19 +123,11 @@ class StudentConvolution(Convolution):
 
     def log_density(self, d: Array, variance: Array) -> Array:
         """Return the log density of the sum at ``d``."""
-
-        def density(d: Array, sd: Array) -> Array:
-            return np.asarray(-0.5 * (d / sd) ** 2 - np.log(sd) - _LOG_ROOT_2PI)
-
-        return self._average(density, d, variance, 0.5 * (self.loss.nu + 1.0))
+        return self._average(_DENSITY, d, variance, 0.5 * (self.loss.nu + 1.0))
 
     def log_tail(self, d: Array, variance: Array) -> Array:
         """Return the log probability of a sum beyond ``d``, the same on both sides."""
-
-        def tail(d: Array, sd: Array) -> Array:
-            return np.asarray(log_ndtr(-np.abs(d) / sd))
-
-        return np.minimum(self._average(tail, d, variance, 0.5 * self.loss.nu), np.log(0.5))
+        return np.minimum(self._average(_TAIL, d, variance, 0.5 * self.loss.nu), np.log(0.5))
 
     def first_quantile(self, u: Array, variance: Array) -> Array:
         """Return where the search for a quantile starts: the farther of the two tails."""
@@ -125,10 +135,8 @@ class StudentConvolution(Convolution):
         farther = np.hypot(alone, np.sqrt(variance) * ndtri(u))
         return np.asarray(np.where(u < 0.5, -farther, farther))
 
-    def _average(
-        self, function: Callable[[Array, Array], Array], d: Array, variance: Array, slope: float
-    ) -> Array:
-        """Return the log of the average of ``exp(function)`` over the widths of the Gaussians.
+    def _average(self, function: _OfNormal, d: Array, variance: Array, slope: float) -> Array:
+        """Return the log of the average of a function over the widths of the Gaussians.
 
         ``slope`` is that of the logarithm of the terms in log g where the Gaussians are wide.
         """
@@ -139,7 +147,7 @@ class StudentConvolution(Convolution):
         return np.concatenate(parts) if parts else np.zeros(0)
 
     def _average_of_block(
-        self, function: Callable[[Array, Array], Array], d: Array, variance: Array, slope: float
+        self, function: _OfNormal, d: Array, variance: Array, slope: float
     ) -> Array:
         shape, scale = 0.5 * self.loss.nu, self.loss.scale
         step = min(_STEP, 0.6 / np.sqrt(slope))
@@ -148,6 +156,12 @@ class StudentConvolution(Convolution):
         high = np.log1p(_DEPTH / shape + np.sqrt(2.0 * _DEPTH / shape))
         log_g = np.arange(low, high + step, step)
         log_weight = shape * (log_g - np.exp(log_g) + np.log(shape)) - gammaln(shape) + np.log(step)
-        with np.errstate(over="ignore"):  # infinite widths have no density
+        with np.errstate(over="ignore", divide="ignore"):  # infinite widths have no density
             sd = np.sqrt(variance[:, None] + scale**2 * np.exp(-log_g))
-            return np.asarray(logsumexp(log_weight + function(d[:, None], sd), axis=1))
+            average = function.value(d[:, None], sd) @ np.exp(log_weight)
+            result = np.log(average)
+            far = average < _TINY
+            if far.any():
+                logs = log_weight + function.log(d[far, None], sd[far])
+                result[far] = logsumexp(logs, axis=1)
+        return np.asarray(result)

@@ -8,6 +8,7 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import log_ndtr, ndtri
 
 from pymc_bsvm._typing import Array
@@ -15,18 +16,22 @@ from pymc_bsvm.losses.blurred import Blurred, of_argument
 from pymc_bsvm.losses.inversion import roots_of_increasing
 from pymc_bsvm.losses.piece import Piece, log_one_minus_exp, mills_ratio
 from pymc_bsvm.losses.quadrature import log_integral
+from pymc_bsvm.losses.tail import tail_of
 from pymc_bsvm.losses.widths import over_widths
 
 if TYPE_CHECKING:
     from pymc_bsvm.losses.base import RegressionLoss
     from pymc_bsvm.losses.noise import NoiseLoss
 
-__all__ = ["Convolution", "GaussianConvolution", "PiecewiseConvolution"]
+__all__ = ["Convolution", "GaussianConvolution", "PiecewiseConvolution", "one_side"]
 
 _LOG_ROOT_2PI = 0.5 * math.log(2.0 * math.pi)
 _STEP_WIDTH = 9.0  # Phi is 0 or 1 to 1e-19 beyond so many standard deviations
 _NEGLIGIBLE = 1e-30  # ratio of two standard deviations below which their sum is the larger one
 _SAME_PROBABILITY = 1e-13  # relative; the accuracy of the distribution function
+_ROUNDING = 4.0 * np.finfo(float).eps  # of a closed form, relative to the sizes of its terms
+_RAREST = -20.0  # log of the tails for which that has been tried
+_SAME_SHARE = 14  # digits of the logarithm
 _MANY = 100  # widths from which polynomials are cheaper than each for itself
 _SAME_BETWEEN = 1e-11  # the same between nodes that are twice as far apart as those in the end
 
@@ -92,6 +97,10 @@ class Convolution:
         log_mass = log_integral(energy, slope, (scale, side, edge, blur, *parameters), breaks)
         return np.minimum(log_mass + np.log(scale) - self.loss.log_normalizer(), 0.0)
 
+    def log_tail_and_density(self, d: Array, variance: Array) -> tuple[Array, Array]:
+        """Return the log tail, and the log density to what steps of Newton's method ask."""
+        return self.log_tail(d, variance), self.log_density(d, variance)
+
     def first_quantile(self, u: Array, variance: Array) -> Array:
         """Return where the search for a quantile starts: that of a Gaussian as wide."""
         return np.asarray(np.sqrt(variance + self.loss.variance()) * ndtri(u))
@@ -103,7 +112,10 @@ class Convolution:
         """
         mirrored = self.symmetric & (u > 0.5)
         rare = np.where(mirrored, 1.0 - u, u)
-        shares, which = np.unique(rare, return_inverse=True)
+        _, first, which = np.unique(
+            np.round(np.log(rare), _SAME_SHARE), return_index=True, return_inverse=True
+        )
+        shares = rare[first]  # 1 - 0.95 is not 0.05
         if self.unit is not None and u.size >= _MANY * shares.size:
             x, exact = self._interpolated(shares, which, variance, self.unit)
         else:
@@ -124,13 +136,12 @@ class Convolution:
         off: list[Array] = []
 
         def excess(d: Array, rows: Any) -> tuple[Array, Array]:
-            part, v = self.take(rows), variance[rows]
-            tail = part.log_tail(d, v)
-            tail = np.where((d < 0.0) == lower[rows], tail, log_one_minus_exp(tail))
-            over = np.where(lower[rows], 1.0, -1.0) * (tail - target[rows])
+            log_tail, log_density = self.take(rows).log_tail_and_density(d, variance[rows])
+            log_share = one_side(log_tail, d, lower[rows])
+            over = np.where(lower[rows], 1.0, -1.0) * (log_share - target[rows])
             off.append(np.abs(over))
             with np.errstate(all="ignore"):
-                return over, np.exp(part.log_density(d, v) - tail)
+                return over, np.exp(log_density - log_share)
 
         return roots_of_increasing(excess, start, accuracy), off[0]
 
@@ -156,10 +167,10 @@ class Convolution:
 
 @dataclass(frozen=True)
 class PiecewiseConvolution(Convolution):
-    """The same for symmetric noise of parabolas and lines: the density is a sum of closed forms.
+    """The same for symmetric noise of parabolas and lines: sums of closed forms.
 
-    The distribution function is not elementary: its parabolic pieces are areas of the bivariate
-    normal distribution. It stays with the quadrature, which is accurate in both tails.
+    Those of the density keep their digits everywhere. Those of the distribution function are
+    differences, which lose them far out in the tails; there the quadrature stays.
     """
 
     loss: NoiseLoss
@@ -176,7 +187,24 @@ class PiecewiseConvolution(Convolution):
 
     def log_tail(self, d: Array, variance: Array) -> Array:
         """Return the log probability of a sum beyond ``d``, the same on both sides."""
-        return super().log_tail(np.abs(d), variance)
+        return self.log_tail_and_density(d, variance)[0]
+
+    def log_tail_and_density(self, d: Array, variance: Array) -> tuple[Array, Array]:
+        """Return the log tail, and the log density to what steps of Newton's method ask."""
+        near, unit = np.abs(d), np.sqrt(self.loss.variance())
+        log_total = self.loss.log_normalizer()
+        with np.errstate(all="ignore"):
+            sd = np.maximum(np.sqrt(variance), _NEGLIGIBLE * unit)
+            tails = [tail_of(piece, near, sd) for piece in self.pieces]
+            mass, density, size = (np.sum(parts, axis=0) for parts in zip(*tails, strict=True))
+            log_tail = np.minimum(np.log(mass) - log_total, -math.log(2.0))
+            known = (_ROUNDING * size <= _SAME_PROBABILITY * mass) & (log_tail > _RAREST)
+            log_density = np.log(np.maximum(density, 0.0)) - log_total
+        if not known.all():
+            part = self.take(~known)
+            log_tail[~known] = Convolution(part.loss).log_tail(near[~known], variance[~known])
+            log_density[~known] = part.log_density(near[~known], variance[~known])
+        return log_tail, log_density
 
     def first_quantile(self, u: Array, variance: Array) -> Array:
         """Return where the search for a quantile starts, exact without one of the two parts."""
@@ -204,3 +232,8 @@ class GaussianConvolution(Convolution):
         """Return the sums with a share ``0 < u < 1`` below them."""
         rare = np.minimum(u, 1.0 - u)
         return np.where(u > 0.5, -1.0, 1.0) * self.first_quantile(rare, variance)
+
+
+def one_side(log_tail: Array, d: Array, below: NDArray[np.bool_] | bool) -> Array:
+    """Return the log probability of a sum below d, or else above it, from that of its tail."""
+    return np.where((d < 0.0) == below, log_tail, log_one_minus_exp(log_tail))

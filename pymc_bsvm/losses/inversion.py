@@ -22,8 +22,9 @@ def roots_of_increasing(
 ) -> Array:
     """Return the roots of n increasing functions.
 
-    What was evaluated brackets the roots. A step that leaves the bracket becomes a bisection, or
-    halves x while the bracket has no end.
+    What was evaluated brackets the roots. Steps are Newton's, corrected by the curvature that the
+    slopes of two of them show. A step that leaves the bracket becomes a bisection, or halves x
+    while the bracket has no end.
 
     Parameters
     ----------
@@ -43,6 +44,7 @@ def roots_of_increasing(
     x = np.array(start, dtype=float)
     unbounded = np.full(x.shape, -np.inf), np.full(x.shape, np.inf)
     low, high = (np.array(end) for end in ends or unbounded)
+    last, last_slope = np.full((2, *x.shape), np.nan)
     rows = np.arange(x.size)
     for _ in range(_MOST_STEPS):
         now = x[rows]
@@ -50,8 +52,10 @@ def roots_of_increasing(
         low[rows] = np.where(value < 0.0, now, low[rows])
         high[rows] = np.where(value > 0.0, now, high[rows])
         with np.errstate(all="ignore"):
-            following = now - value / slope
+            bend = (slope - last_slope[rows]) / (now - last[rows])  # NaN at first
+            following = now - _step(value, slope, bend)
             middle = 0.5 * (low[rows] + high[rows])
+        last[rows], last_slope[rows] = now, slope
         inside = (low[rows] < following) & (following < high[rows])  # never NaN
         fallback = np.where(np.isfinite(middle), middle, 0.5 * now)
         following = np.where(inside & np.isfinite(following), following, fallback)
@@ -61,3 +65,10 @@ def roots_of_increasing(
         if not rows.size:
             break
     return x
+
+
+def _step(value: Array, slope: Array, bend: Array) -> Array:
+    """Return Newton's steps, corrected for curvature where that changes them by less than half."""
+    newton = value / slope
+    correction = 0.5 * bend / slope * newton**2
+    return newton + np.where(np.abs(correction) < 0.5 * np.abs(newton), correction, 0.0)

@@ -14,7 +14,7 @@ from pymc_bsvm._typing import Array
 
 __all__ = ["over_widths"]
 
-_FEWEST, _MOST = 8, 256  # degrees, doubled in between
+_FEWEST, _MOST = 16, 256  # degrees, doubled in between
 _FAR = 2.0  # times the distance of two neighbours that an interpolated start may be off
 
 type Exact = Callable[[Array, Array], tuple[Array, Array]]

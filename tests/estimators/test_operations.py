@@ -12,6 +12,7 @@ import pytest
 from pymc_bsvm import losses, solve_dual
 from pymc_bsvm.estimators import BayesianSVC, BayesianSVR
 from pymc_bsvm.estimators.kernels import RBF
+from pymc_bsvm.losses.convolution import Convolution, PiecewiseConvolution
 from pymc_bsvm.solvers import dual
 
 SLACK = 1.5  # seven BLAS kernels took 51 to 85 solves on 600 rows, whose evidence has ripples
@@ -34,6 +35,12 @@ SOLVES = {
     losses.SoftMarginL1(1.0): 25,
 }
 """Newton steps on 300 rows."""
+
+INTERVALS = {
+    (0.9, 1000): {"calls": 9, "values": 217},
+    ((0.5, 0.9, 0.98), 3000): {"calls": 9, "values": 650},
+}
+"""Values of the distribution function, by coverage and number of new rows."""
 
 
 @pytest.fixture
@@ -90,3 +97,35 @@ def test_a_solve(loss, counts):
     K = np.exp(-0.5 * ((X - X.T) / 1.5) ** 2)
     solve_dual(K, y, loss)
     assert_as_stored(counts, {"steps": SOLVES[loss]})
+
+
+@pytest.fixture
+def tails(monkeypatch):
+    """Count values of the distribution function of targets: closed forms, and integrals."""
+    seen = Counter()
+    closed_form, quadrature = PiecewiseConvolution.log_tail_and_density, Convolution.log_tail
+
+    def closed(self, d, variance):
+        seen.update(calls=1, values=d.size)
+        return closed_form(self, d, variance)
+
+    def integrated(self, d, variance):
+        seen.update(integrals=d.size)
+        return quadrature(self, d, variance)
+
+    monkeypatch.setattr(PiecewiseConvolution, "log_tail_and_density", closed)
+    monkeypatch.setattr(Convolution, "log_tail", integrated)
+    return seen
+
+
+@pytest.fixture(scope="module")
+def regressor():
+    return BayesianSVR("rbf", noise="loss").fit(*data("outliers", 100))
+
+
+@pytest.mark.parametrize(("coverage", "n"), INTERVALS, ids=str)
+def test_intervals(coverage, n, regressor, tails):
+    """Each end of each row by itself would take some five values."""
+    regressor.predict_interval(np.linspace(-12.0, 12.0, n)[:, None], coverage)
+    assert_as_stored(tails, INTERVALS[coverage, n])
+    assert not tails["integrals"]

@@ -6,6 +6,7 @@ import pytest
 from pymc_bsvm.evidence.mixture import RegressionMixture
 from pymc_bsvm.evidence.prediction import RegressionPredictive
 from pymc_bsvm.losses import SILF
+from pymc_bsvm.losses.convolution import Convolution, PiecewiseConvolution
 
 MEANS = np.array([[0.0, 3.0], [0.8, 3.1], [-1.5, 2.5]])
 VARIANCES = np.array([[0.3, 0.01], [0.1, 0.5], [0.6, 0.02]])
@@ -129,3 +130,28 @@ def test_equal_parts_are_one():
     many = RegressionMixture([part] * 7)
     np.testing.assert_allclose(many.variance, part.variance, rtol=1e-14)
     np.testing.assert_allclose(many.quantile(0.2), part.quantile(0.2), rtol=1e-12)
+
+
+def test_quantiles_of_rows_take_few_values_of_the_parts(monkeypatch):
+    """Each row needs some of each part, in closed form."""
+    values, integrals = [], []
+    closed_form, quadrature = PiecewiseConvolution.log_tail_and_density, Convolution.log_tail
+
+    def closed(self, d, variance):
+        values.append(d.size)
+        return closed_form(self, d, variance)
+
+    def integrated(self, d, variance):
+        integrals.append(d.size)
+        return quadrature(self, d, variance)
+
+    monkeypatch.setattr(PiecewiseConvolution, "log_tail_and_density", closed)
+    monkeypatch.setattr(Convolution, "log_tail", integrated)
+    rng = np.random.default_rng(3)
+    n, noise = 2000, SILF(10.0, 0.1, 0.3)
+    variances = rng.uniform(0.002, 0.02, (5, n))
+    means = rng.normal(size=n) + 0.05 * rng.normal(size=(5, n))
+    parts = [RegressionPredictive(m, v, noise) for m, v in zip(means, variances, strict=True)]
+    RegressionMixture(parts).quantile([[0.05], [0.95]])
+    assert sum(values) < 5 * (2 * n * 4.0 + 300)
+    assert not integrals

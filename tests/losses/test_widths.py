@@ -7,7 +7,7 @@ from scipy.special import ndtri
 from pymc_bsvm.evidence.prediction import RegressionPredictive
 from pymc_bsvm.evidence.student import StudentNoise
 from pymc_bsvm.losses import SILF, EpsilonInsensitive, Huber, Laplace
-from pymc_bsvm.losses.convolution import Convolution
+from pymc_bsvm.losses.convolution import Convolution, PiecewiseConvolution
 from pymc_bsvm.losses.widths import over_widths
 from tests.losses.test_new_loss import Skewed
 
@@ -48,19 +48,28 @@ def test_each_row_has_its_share():
         assert got[k] == pytest.approx(float(one), rel=1e-12)
 
 
-def test_many_rows_cost_few_integrals(monkeypatch):
-    """A quantile of 5000 rows by Newton's method is some 30,000 integrals."""
-    rows = []
-    integrals = Convolution.log_tail
+def test_many_rows_cost_few_values(monkeypatch):
+    """Those of 5000 rows by Newton's method are some 30,000, each an integral in the tails."""
+    closed, integrals = [], []
+    by_areas, by_quadrature = PiecewiseConvolution.log_tail_and_density, Convolution.log_tail
 
-    def counted(self, d, variance):
-        rows.append(d.size)
-        return integrals(self, d, variance)
+    def area(self, d, variance):
+        closed.append(d.size)
+        return by_areas(self, d, variance)
 
-    monkeypatch.setattr(Convolution, "log_tail", counted)
-    variance = RNG.uniform(0.01, 0.3, 5000) ** 2
-    RegressionPredictive(0.0, variance, SILF(22.0, 0.1, 0.3)).quantile(0.05)
-    assert sum(rows) < 300
+    def integral(self, d, variance):
+        integrals.append(d.size)
+        return by_quadrature(self, d, variance)
+
+    monkeypatch.setattr(PiecewiseConvolution, "log_tail_and_density", area)
+    monkeypatch.setattr(Convolution, "log_tail", integral)
+    p = RegressionPredictive(0.0, RNG.uniform(0.01, 0.3, 5000) ** 2, SILF(22.0, 0.1, 0.3))
+    p.quantile([[0.05], [0.95]])  # one share and its mirror image, but for rounding
+    assert len(closed) <= 10
+    assert sum(closed) < 250
+    assert not integrals
+    p.quantile(1e-6)
+    assert 0 < sum(integrals) < 300
 
 
 def exact(functions):
@@ -92,3 +101,10 @@ def test_a_function_with_a_corner_is_said_to_be_off():
     )
     assert not smooth
     np.testing.assert_allclose(got, np.abs(np.sqrt(variance) - 1.0), atol=0.02)
+
+
+def test_shares_that_differ_by_rounding_are_one():
+    """So that the two ends of an interval are read off the same polynomial."""
+    variance = RNG.uniform(0.01, 0.3, 300) ** 2
+    low, high = RegressionPredictive(0.0, variance, SILF(22.0, 0.1, 0.3)).quantile([[0.05], [0.95]])
+    np.testing.assert_array_equal(low, -high)
