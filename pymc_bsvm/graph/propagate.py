@@ -29,7 +29,7 @@ from pymc_bsvm.evidence.ep import EP
 from pymc_bsvm.graph.integrate import Attach
 from pymc_bsvm.losses import Loss
 from pymc_bsvm.losses.tilted import NODES, tilted_density
-from pymc_bsvm.ops.address import compiled_at
+from pymc_bsvm.ops.address import FAILED, compiled_at
 from pymc_bsvm.ops.base import BsvmOp, WarmStarted, as_float, code_version
 
 __all__ = ["Propagate", "Propagated", "compiles"]
@@ -185,7 +185,6 @@ _MISMATCH = (
     "Pass K of shape (n, n), y and m of shape (n,), and the k parameters of the loss's formulas as "
     "a matrix of shape (k, n)."
 )
-_FAILED = "Compiled code ended with the error that is printed above. Free memory, and try again."
 
 
 @register_funcify_default_op_cache_key(Propagate)
@@ -218,11 +217,11 @@ def _compile_propagate(op: Propagate, node: Apply, **_: Any) -> tuple[Any, int]:
                 if (begin.size > 0 or start.size == 0) and not np.isfinite(value[0]):
                     done = call(propagate(), (*addresses, *numbers, *given, begin, *outputs))
                     if done == 0:
-                        raise RuntimeError(_FAILED)
+                        raise RuntimeError(FAILED)
         a, precision, centre, width = rows[0], rows[1], rows[2], rows[3]
         if np.isfinite(value[0]):  # which is written last
             if call(slopes(), (n, K, precision, a, of_K)) == 0:
-                raise RuntimeError(_FAILED)
+                raise RuntimeError(FAILED)
         else:
             points, density, after = points[:, :0].copy(), density[:, :0].copy(), after[:0].copy()
         return np.asarray(value[0]), of_K, a, precision, centre, width, points, density, after

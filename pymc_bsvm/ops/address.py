@@ -15,7 +15,10 @@ from pymc_bsvm._pytensor.numba import compile_numba_function_src
 from pymc_bsvm.covariance.address import address_of
 from pymc_bsvm.ops.base import code_version
 
-__all__ = ["compiled_at"]
+__all__ = ["FAILED", "compiled_at"]
+
+FAILED = "Compiled code ended with the error that is printed above. Free memory, and try again."
+"""What to say where a function at an address returns zero."""
 
 
 @functools.cache

@@ -11,11 +11,14 @@ from pytensor.gradient import DisconnectedType, disconnected_type
 from pytensor.graph import Apply
 
 from pymc_bsvm._pytensor.numba import register_funcify_default_op_cache_key
+from pymc_bsvm.covariance.address import call
 from pymc_bsvm.covariance.dense import DENSE
 from pymc_bsvm.losses import Loss
+from pymc_bsvm.ops.address import FAILED, compiled_at
 from pymc_bsvm.ops.base import BsvmOp, WarmStarted, as_float, as_rows, code_version
+from pymc_bsvm.ops.dual_at import DUAL, dual_at
 from pymc_bsvm.ops.implicit_dual import implicit_pullback
-from pymc_bsvm.ops.mode import compiled_mode, interpreted_mode
+from pymc_bsvm.ops.mode import interpreted_mode
 from pymc_bsvm.solvers.newton import CONVERGED
 
 __all__ = ["DualSolve"]
@@ -128,7 +131,7 @@ _MISMATCH = (
 
 @register_funcify_default_op_cache_key(DualSolve)
 def _compile_dual_solve(op: DualSolve, node: Apply, **_: Any) -> tuple[Any, int]:
-    mode = compiled_mode(op.loss_type, DENSE, op.tol, op.accept, op.max_iter)
+    solve = compiled_at(dual_at, DUAL, op.loss_type, op.tol, op.accept, op.max_iter)
     count = op.loss_type.n_parameters()
 
     @numba.njit(fastmath=False, nogil=True)
@@ -139,16 +142,20 @@ def _compile_dual_solve(op: DualSolve, node: Apply, **_: Any) -> tuple[Any, int]
         if not (shapes and parameters.shape[0] == count and parameters.shape[1] == n):
             raise ValueError(_MISMATCH)
         K, y, m = np.ascontiguousarray(K), np.ascontiguousarray(y), np.ascontiguousarray(m)
-        none, p = np.full(n, np.nan), np.ascontiguousarray(parameters)
-        nothing = np.flatnonzero(np.zeros(0)), np.zeros(0), np.zeros((0, 0))
+        p, a0 = np.ascontiguousarray(parameters), np.ascontiguousarray(a0)
+        a, f, end = np.full(n, np.nan), np.full(n, np.nan), np.array([0.0, -1.0])
+        rows, roots, factor = np.empty(n), np.empty(n), np.empty(n * n)
         finite = np.isfinite(K).all() and np.isfinite(y).all()
         finite = finite and np.isfinite(m).all() and np.isfinite(a0).all()
-        if not (finite and np.isfinite(parameters).all()):
-            return none, np.asarray(-1), none.copy(), nothing[0], nothing[1], nothing[2]
-        found, factor, status = mode(K, y, m, p, a0)
+        if finite and np.isfinite(p).all():
+            given, outputs = (K, y, m, p, a0), (a, f, rows, roots, factor, end)
+            if call(solve(), (n, count, a0.shape[0], *given, *outputs)) == 0:
+                raise RuntimeError(FAILED)
+        size, status = int(end[0]), int(end[1])
         if status != CONVERGED:
-            return none, np.asarray(status), none.copy(), nothing[0], nothing[1], nothing[2]
-        free, root = factor.free, factor.root
-        return found.a, np.asarray(status), found.f, free, root[free], factor.cholesky
+            a[:], f[:], size = np.nan, np.nan, 0
+        cholesky = factor[: size * size].copy().reshape((size, size))
+        free = rows[:size].astype(np.int64)
+        return a, np.asarray(status), f, free, roots[:size].copy(), cholesky
 
     return dual_solve, code_version(op.loss_type)
