@@ -23,6 +23,9 @@ from pymc_bsvm._validation import Interval
 
 __all__ = ["Checked", "as_tensors", "broadcast_support_point", "guard", "guard_quantile"]
 
+_OF_PYMC = {"shape", "size", "rng", "return_next_rng", "dims", "initval"}
+"""Keyword arguments of `dist`; PyMC itself says that two of them are for models only."""
+
 
 class Checked:
     """A PyMC distribution that checks its observed data when it enters a model."""
@@ -46,6 +49,17 @@ class Checked:
                 }
                 _check_broadcast({**shapes, "observed": data.shape}, whole=data.shape)
         return super().__new__(cls, name, *args, observed=observed, **kwargs)  # type: ignore[call-arg]
+
+    @classmethod
+    def dist(cls, *args: Any, **kwargs: Any) -> TensorVariable:
+        """Create the variable, after checking that PyMC knows all keyword arguments."""
+        unknown = sorted(set(kwargs) - _OF_PYMC)
+        if unknown:
+            raise TypeError(
+                f"{cls.__name__} has no argument {unknown[0]!r}. Use {', '.join(cls.domains)}, or "
+                "those of PyMC, such as shape and dims."
+            )
+        return super().dist(*args, **kwargs)  # type: ignore[misc]
 
     @staticmethod
     def check_observed(name: str, data: np.ndarray) -> None:

@@ -56,6 +56,24 @@ def id_of(value):
     return value.__name__ if isinstance(value, type) else str(value)
 
 
+def test_unknown_arguments():
+    message = "^SILF has no argument 'sigma'. Use mu, C, epsilon, beta, or those of PyMC, such as "
+    with pytest.raises(TypeError, match=message + r"shape and dims\.$"):
+        SILF.dist(**GOOD[SILF], sigma=1.0)
+    message = "^Trigonometric has no argument 'p'. Use f, delta, flip, or those of PyMC, such as "
+    with pm.Model(), pytest.raises(TypeError, match=message + r"shape and dims\.$"):
+        Trigonometric("y", f=0.0, p=0.5, observed=[0, 1])
+
+
+def test_arguments_of_pymc_are_known():
+    with pm.Model(coords={"row": range(3)}) as model:
+        SILF("y", **GOOD[SILF], dims="row", initval=[1.0, 2.0, 3.0], rng=None)
+    assert model.named_vars_to_dims == {"y": ("row",)}
+    next_rng, y = SILF.dist(**GOOD[SILF], size=3, return_next_rng=True)
+    assert y.type.shape == (3,)
+    assert next_rng is y.owner.outputs[0]
+
+
 # ---- parameters ---------------------------------------------------------------------------------
 
 
