@@ -9,7 +9,7 @@ from typing import Any, ClassVar, cast
 import numpy as np
 import pymc as pm
 import xarray as xr
-from pymc import Model, modelcontext
+from pymc import Model
 from pytensor.graph import Variable
 
 from pymc_bsvm._pymc import JITTER_DEFAULT, conditioned_vars, stabilize
@@ -24,6 +24,7 @@ from pymc_bsvm.gp.evaluator import Evaluator
 from pymc_bsvm.gp.given import Given
 from pymc_bsvm.gp.keywords import check_keywords
 from pymc_bsvm.gp.marginal import MarginalGP, Specification
+from pymc_bsvm.gp.place import Point, model_at, place_of
 from pymc_bsvm.gp.pointwise import add_log_likelihood
 from pymc_bsvm.gp.prior import Prior
 from pymc_bsvm.gp.row_loss import RowLoss
@@ -31,8 +32,6 @@ from pymc_bsvm.gp.support_vectors import SupportVectors
 from pymc_bsvm.losses import Loss
 
 __all__ = ["LaplaceProcess", "MarginalProcess"]
-
-type Point = Mapping[str, Any]
 
 
 @conditioned_vars(["X", "y", "loss"])
@@ -129,19 +128,20 @@ class MarginalProcess(Process):
 
         Parameters
         ----------
-        point : mapping, optional
-            Values of the free variables, such as `pm.find_MAP` returns.
+        point : mapping or EvidenceFit, optional
+            Values of the free variables, such as `pm.find_MAP` returns; or a fit.
         given : mapping, optional
             As for `conditional`.
         model : pymc.Model, optional
-            The model; by default that of the context.
+            The model; by default that of a fit, or of the context.
 
         Returns
         -------
         Conditioned
             Mean, covariance, predictions, support vectors and evidence.
         """
-        return self._evaluator(given, model).at(point)
+        values, model = place_of(point, model)
+        return self._evaluator(given, model).at(values)
 
     def predict(
         self,
@@ -361,7 +361,7 @@ class MarginalProcess(Process):
 
     def _evaluator(self, given: Mapping[str, Any] | None, model: Model | None) -> Evaluator:
         """Return the compiled functions of a model; they are kept for the process's own data."""
-        model = modelcontext(model)
+        model = model_at(model)
         on = self._given(given)
         if given is None:
             for rv in model.observed_RVs:
