@@ -39,8 +39,11 @@ class Checked:
             _check_numbers(f"observed of {name!r}", observed)
             data = _known_data(observed)
             if data is not None:
-                unmasked = data.compressed() if isinstance(data, np.ma.MaskedArray) else data
-                cls.check_observed(f"observed of {name!r}", unmasked)
+                shown = data
+                if isinstance(data, np.ma.MaskedArray):
+                    shown = data.compressed()
+                    observed = np.ma.masked_array(data.filled(0), data.mask)  # casts to integers
+                cls.check_observed(f"observed of {name!r}", shown)
                 given = {**kwargs, **dict(zip(cls.domains, args, strict=False))}
                 shapes = {
                     key: pt.as_tensor_variable(value).type.shape
@@ -134,13 +137,8 @@ def _check_numbers(name: str, observed: Any) -> None:
 
 
 def _known_data(observed: Any) -> np.ndarray | None:
-    """Return observed data whose value is known.
-
-    Only a masked array stays masked, because it asks PyMC to impute; a bare NaN does not.
-    """
-    data = convert_observed_data(observed)
-    if isinstance(data, np.ma.MaskedArray) and not isinstance(observed, np.ma.MaskedArray):
-        return np.asarray(data.data)
+    """Return observed data whose value is known; what PyMC will impute is masked."""
+    data = convert_observed_data(convert_observed_data(observed))  # lists at the second time
     if hasattr(data, "get_value"):
         return np.asarray(data.get_value(borrow=True))
     if isinstance(data, Constant):
