@@ -23,6 +23,9 @@ from pymc_bsvm._validation import Interval
 
 __all__ = ["Checked", "as_tensors", "broadcast_support_point", "guard", "guard_quantile"]
 
+_OF_PYMC = {"shape", "size", "rng", "return_next_rng", "dims", "initval"}
+"""Keyword arguments of `dist`; PyMC itself says that two of them are for models only."""
+
 
 class Checked:
     """A PyMC distribution that checks its observed data when it enters a model."""
@@ -36,8 +39,11 @@ class Checked:
             _check_numbers(f"observed of {name!r}", observed)
             data = _known_data(observed)
             if data is not None:
-                unmasked = data.compressed() if isinstance(data, np.ma.MaskedArray) else data
-                cls.check_observed(f"observed of {name!r}", unmasked)
+                shown = data
+                if isinstance(data, np.ma.MaskedArray):
+                    shown = data.compressed()
+                    observed = np.ma.masked_array(data.filled(0), data.mask)  # casts to integers
+                cls.check_observed(f"observed of {name!r}", shown)
                 given = {**kwargs, **dict(zip(cls.domains, args, strict=False))}
                 shapes = {
                     key: pt.as_tensor_variable(value).type.shape
@@ -46,6 +52,17 @@ class Checked:
                 }
                 _check_broadcast({**shapes, "observed": data.shape}, whole=data.shape)
         return super().__new__(cls, name, *args, observed=observed, **kwargs)  # type: ignore[call-arg]
+
+    @classmethod
+    def dist(cls, *args: Any, **kwargs: Any) -> TensorVariable:
+        """Create the variable, after checking that PyMC knows all keyword arguments."""
+        unknown = sorted(set(kwargs) - _OF_PYMC)
+        if unknown:
+            raise TypeError(
+                f"{cls.__name__} has no argument {unknown[0]!r}. Use {', '.join(cls.domains)}, or "
+                "those of PyMC, such as shape and dims."
+            )
+        return super().dist(*args, **kwargs)  # type: ignore[misc]
 
     @staticmethod
     def check_observed(name: str, data: np.ndarray) -> None:
@@ -120,13 +137,8 @@ def _check_numbers(name: str, observed: Any) -> None:
 
 
 def _known_data(observed: Any) -> np.ndarray | None:
-    """Return observed data whose value is known.
-
-    Only a masked array stays masked, because it asks PyMC to impute; a bare NaN does not.
-    """
-    data = convert_observed_data(observed)
-    if isinstance(data, np.ma.MaskedArray) and not isinstance(observed, np.ma.MaskedArray):
-        return np.asarray(data.data)
+    """Return observed data whose value is known; what PyMC will impute is masked."""
+    data = convert_observed_data(convert_observed_data(observed))  # lists at the second time
     if hasattr(data, "get_value"):
         return np.asarray(data.get_value(borrow=True))
     if isinstance(data, Constant):

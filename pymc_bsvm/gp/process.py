@@ -9,19 +9,22 @@ from typing import Any, ClassVar, cast
 import numpy as np
 import pymc as pm
 import xarray as xr
-from pymc import Model, modelcontext
+from pymc import Model
 from pytensor.graph import Variable
 
-from pymc_bsvm._pymc import JITTER_DEFAULT, Base, conditioned_vars, stabilize
+from pymc_bsvm._pymc import JITTER_DEFAULT, conditioned_vars, stabilize
 from pymc_bsvm._typing import Array
 from pymc_bsvm._validation import Interval, as_parameter
 from pymc_bsvm.evidence.approximation import Approximation, Evidence, approximation_of
 from pymc_bsvm.evidence.prediction import ClassPredictive, RegressionPredictive
+from pymc_bsvm.gp.base import Process
 from pymc_bsvm.gp.conditioned import Conditioned
 from pymc_bsvm.gp.data import as_inputs, as_labels, check_columns, check_targets
 from pymc_bsvm.gp.evaluator import Evaluator
 from pymc_bsvm.gp.given import Given
+from pymc_bsvm.gp.keywords import check_keywords
 from pymc_bsvm.gp.marginal import MarginalGP, Specification
+from pymc_bsvm.gp.place import Point, model_at, place_of
 from pymc_bsvm.gp.pointwise import add_log_likelihood
 from pymc_bsvm.gp.prior import Prior
 from pymc_bsvm.gp.row_loss import RowLoss
@@ -30,11 +33,9 @@ from pymc_bsvm.losses import Loss
 
 __all__ = ["LaplaceProcess", "MarginalProcess"]
 
-type Point = Mapping[str, Any]
-
 
 @conditioned_vars(["X", "y", "loss"])
-class MarginalProcess(Base):
+class MarginalProcess(Process):
     """A Gaussian process that is conditioned on data through an approximation of its evidence.
 
     The part that all models share: everything but the arguments of `marginal_likelihood`.
@@ -52,17 +53,12 @@ class MarginalProcess(Base):
         **kwargs: Any,
     ) -> Any:
         """Register the observed variable and remember what to condition on."""
+        check_keywords(self.marginal_likelihood, kwargs)
         approximation.check(loss)
         inputs = as_inputs("X", X, getattr(self.cov_func, "input_dim", None))
         check_columns(inputs, self.cov_func)
         check_targets(y, inputs, loss.at(inputs))
         jitter = as_parameter("jitter", jitter, _NONNEGATIVE)
-        refused = {"observed", "shape", "size", "total_size"} & set(kwargs)
-        if refused:
-            raise TypeError(
-                f"marginal_likelihood takes no {sorted(refused)[0]}: its rows are those of X and "
-                "are not independent. Leave it out."
-            )
         y = y if isinstance(y, Variable) else np.array(y, dtype=float)
         self.X, self.y, self.loss = inputs, y, loss
         self.approximation, self.jitter, self.name = approximation, jitter, name
@@ -132,19 +128,20 @@ class MarginalProcess(Base):
 
         Parameters
         ----------
-        point : mapping, optional
-            Values of the free variables, such as `pm.find_MAP` returns.
+        point : mapping or EvidenceFit, optional
+            Values of the free variables, such as `pm.find_MAP` returns; or a fit.
         given : mapping, optional
             As for `conditional`.
         model : pymc.Model, optional
-            The model; by default that of the context.
+            The model; by default that of a fit, or of the context.
 
         Returns
         -------
         Conditioned
             Mean, covariance, predictions, support vectors and evidence.
         """
-        return self._evaluator(given, model).at(point)
+        values, model = place_of(point, model)
+        return self._evaluator(given, model).at(values)
 
     def predict(
         self,
@@ -324,8 +321,13 @@ class MarginalProcess(Base):
         data, loss = set(self._data_keys) & set(given), self._loss_of(given)
         if not data and set(given) <= {"gp"}:
             source = training if hasattr(training, "_loss") else self
-            known = source.X, source.y, source.loss  # in this order: the first one missing is named
+            if not hasattr(source, "_loss"):
+                raise AttributeError(
+                    f"This {type(source).__name__} is not conditioned on data. Call its "
+                    "marginal_likelihood first, or pass given={'gp': total} for a part of a sum."
+                )
             Xu = getattr(source, "_Xu", None)
+            known = source.X, source.y, source.loss
             return Given(*known, training, source.jitter, source.approximation, Xu)
         if len(data) < len(self._data_keys) or loss is None:
             raise ValueError(
@@ -359,7 +361,7 @@ class MarginalProcess(Base):
 
     def _evaluator(self, given: Mapping[str, Any] | None, model: Model | None) -> Evaluator:
         """Return the compiled functions of a model; they are kept for the process's own data."""
-        model = modelcontext(model)
+        model = model_at(model)
         on = self._given(given)
         if given is None:
             for rv in model.observed_RVs:

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, Self
 
-import pymc as pm
-
 from pymc_bsvm._pymc import conditioned_vars
 from pymc_bsvm.evidence.approximation import Approximation
 from pymc_bsvm.evidence.laplace import Laplace
@@ -45,10 +43,7 @@ class SparseProcess(MarginalProcess):
                 "Choose one of the two; pm.gp.MarginalApprox has FITC, for Gaussian noise."
             )
         self.approx: SparseApproximation = approx
-        super().__init__(
-            mean_func=pm.gp.mean.Zero() if mean_func is None else mean_func,
-            cov_func=pm.gp.cov.Constant(0.0) if cov_func is None else cov_func,
-        )
+        super().__init__(mean_func=mean_func, cov_func=cov_func)
 
     def __add__(self, other: Any) -> Self:
         """Return the sum of two processes with the same approximation."""

@@ -44,6 +44,11 @@ def compare_evidence(fits: Mapping[str, EvidenceFit]) -> pd.DataFrame:
     """
     import pandas as pd
 
+    if not isinstance(fits, Mapping):
+        raise TypeError(
+            f"fits must be a mapping of names to fits, but it is of type {type(fits).__name__}. "
+            "Pass {'name': fit}."
+        )
     if not fits:
         raise ValueError("There are no fits to compare. Pass a mapping of names to fits.")
     for name, fit in fits.items():

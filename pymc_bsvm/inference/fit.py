@@ -37,7 +37,7 @@ def fit_evidence(
     model: Model | None = None,
     restarts: int = 1,
     include_prior: bool = True,
-    start: Mapping[str, Any] | None = None,
+    start: Mapping[str, Any] | EvidenceFit | None = None,
     random_seed: Any = None,
     n_jobs: int | None = 1,
     progressbar: bool = True,
@@ -63,8 +63,9 @@ def fit_evidence(
         from the prior.
     include_prior : bool, default True
         Maximise the posterior density. If False, the evidence alone: type II maximum likelihood.
-    start : mapping, optional
-        Values of free variables, on their own scale, for the first start.
+    start : mapping or EvidenceFit, optional
+        Values of free variables, on their own scale, for the first start; or a fit, for those of
+        its variables that the model has.
     random_seed : int or Generator, optional
         Seed of the other starts.
     n_jobs : int, default 1
@@ -168,11 +169,13 @@ def _starts(
     objective: LogPosterior,
     marginals: list[Marginal],
     count: int,
-    start: Mapping[str, Any] | None,
+    start: Mapping[str, Any] | EvidenceFit | None,
     random_seed: Any,
 ) -> list[Start]:
     """Return labelled starts on the unconstrained space."""
     free = {rv.name: rv for rv in model.free_RVs}
+    if isinstance(start, EvidenceFit):
+        start = {name: value for name, value in start.point.items() if name in free}
     given = dict(start or {})
     unknown = set(given) - set(free)
     if unknown:
@@ -197,11 +200,20 @@ def _starts(
         )
         return [objective.vector(point(int(rng.integers(2**30)))) for _ in range(draws)]
 
+    def inside(variable: Any, value: Any) -> bool:
+        return bool(np.isfinite(initial({variable: value})[0]).all())
+
     overrides = {free[name]: value for name, value in given.items()}
     [first] = initial({**defaults, **overrides})
     if not np.isfinite(first).all():
+        for name, value in given.items():
+            if not inside(free[name], value):
+                raise ValueError(
+                    f"start has {name} = {value!r}, which is outside of the support of its prior. "
+                    "Pass a value inside, or leave it out."
+                )
         # where the papers' defaults are outside the support of a prior, PyMC's point stays
-        defaults = {v: x for v, x in defaults.items() if np.isfinite(initial({v: x})[0]).all()}
+        defaults = {v: x for v, x in defaults.items() if inside(v, x)}
         [first] = initial({**defaults, **overrides})
     starts = [Start("start" if given else "defaults", first)]
     if count > 1:

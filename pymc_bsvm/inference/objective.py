@@ -73,9 +73,16 @@ def marginals_of(model: Model, name: str | None = None) -> list[Marginal]:
 
     Raises
     ------
+    TypeError
+        If the model is something else.
     ValueError
         If there are none, or none of this name.
     """
+    if not isinstance(model, Model):
+        raise TypeError(
+            f"model must be a pymc.Model, but it is of type {type(model).__name__}. "
+            "Pass the model, or leave it out inside its context."
+        )
     found = [
         Marginal(rv.name, rv) for rv in model.observed_RVs if isinstance(rv.owner.op, MarginalGPRV)
     ]

@@ -39,6 +39,11 @@ class Parametrized:
         """Check numbers, and store them as floats or read-only arrays; the rest is the model's."""
         for name, domain in self.domains.items():
             value = getattr(self, name)
+            if value is None:
+                raise TypeError(
+                    f"{name} is None, but it has no default. Pass a number with "
+                    f"{domain.describe(name)}, or a variable with a prior to learn it."
+                )
             if is_symbolic(value):
                 if value.type.ndim > 1:
                     raise TypeError(

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 from matplotlib.axes import Axes
 from pymc import Model
 
+from pymc_bsvm.gp.place import Point
 from pymc_bsvm.gp.process import MarginalProcess
 from pymc_bsvm.reporting.training import Training, axes_or_new, check_column
 
@@ -17,7 +15,7 @@ __all__ = ["plot_class_map"]
 
 def plot_class_map(
     gp: MarginalProcess,
-    point: Mapping[str, Any],
+    point: Point,
     *,
     columns: tuple[int, int] = (0, 1),
     resolution: int = 80,
@@ -30,8 +28,8 @@ def plot_class_map(
     ----------
     gp : MarginalProcess
         A process with a classification loss and its data.
-    point : mapping
-        Values of the free variables, such as ``fit.point``.
+    point : mapping or EvidenceFit
+        Values of the free variables, or a fit.
     columns : pair of int, default (0, 1)
         Inputs on the axes.
     resolution : int, default 80

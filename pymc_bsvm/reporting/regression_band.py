@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import numpy as np
 from matplotlib.axes import Axes
 from numpy.typing import ArrayLike
@@ -13,6 +10,7 @@ from pymc import Model
 from pymc_bsvm._validation import Interval, as_parameter
 from pymc_bsvm.evidence.prediction import RegressionPredictive
 from pymc_bsvm.gp.data import as_numbers
+from pymc_bsvm.gp.place import Point
 from pymc_bsvm.gp.process import MarginalProcess
 from pymc_bsvm.losses import SILF
 from pymc_bsvm.reporting.training import Training, axes_or_new, check_column
@@ -22,7 +20,7 @@ __all__ = ["plot_regression_band"]
 
 def plot_regression_band(
     gp: MarginalProcess,
-    point: Mapping[str, Any],
+    point: Point,
     Xnew: ArrayLike | None = None,
     *,
     column: int = 0,
@@ -36,8 +34,8 @@ def plot_regression_band(
     ----------
     gp : MarginalProcess
         A process with a regression loss and its data.
-    point : mapping
-        Values of the free variables, such as ``fit.point``.
+    point : mapping or EvidenceFit
+        Values of the free variables, or a fit.
     Xnew : array_like of shape (n_new, d), optional
         Inputs of the curves. By default 200 points across `column`, the others at their medians.
     column : int, default 0

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +14,7 @@ from pymc import Model
 
 from pymc_bsvm._typing import Array
 from pymc_bsvm.gp.data import known_value
+from pymc_bsvm.gp.place import Point
 from pymc_bsvm.gp.process import MarginalProcess
 from pymc_bsvm.losses import Loss
 
@@ -33,7 +33,7 @@ class Training:
     loss: Loss
 
     @classmethod
-    def of(cls, gp: MarginalProcess, point: Mapping[str, Any], model: Model | None) -> Training:
+    def of(cls, gp: MarginalProcess, point: Point, model: Model | None) -> Training:
         """Read the training data off a process."""
         X = known_value(gp.X)
         if X is None:

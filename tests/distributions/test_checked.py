@@ -8,6 +8,7 @@ import pymc as pm
 import pytensor
 import pytensor.tensor as pt
 import pytest
+from pymc.exceptions import ImputationWarning
 from pymc.logprob.utils import ParameterValueError
 
 from pymc_bsvm import SILF, EpsilonInsensitive, Trigonometric
@@ -54,6 +55,24 @@ def assert_two_sentences(error):
 
 def id_of(value):
     return value.__name__ if isinstance(value, type) else str(value)
+
+
+def test_unknown_arguments():
+    message = "^SILF has no argument 'sigma'. Use mu, C, epsilon, beta, or those of PyMC, such as "
+    with pytest.raises(TypeError, match=message + r"shape and dims\.$"):
+        SILF.dist(**GOOD[SILF], sigma=1.0)
+    message = "^Trigonometric has no argument 'p'. Use f, delta, flip, or those of PyMC, such as "
+    with pm.Model(), pytest.raises(TypeError, match=message + r"shape and dims\.$"):
+        Trigonometric("y", f=0.0, p=0.5, observed=[0, 1])
+
+
+def test_arguments_of_pymc_are_known():
+    with pm.Model(coords={"row": range(3)}) as model:
+        SILF("y", **GOOD[SILF], dims="row", initval=[1.0, 2.0, 3.0], rng=None)
+    assert model.named_vars_to_dims == {"y": ("row",)}
+    next_rng, y = SILF.dist(**GOOD[SILF], size=3, return_next_rng=True)
+    assert y.type.shape == (3,)
+    assert next_rng is y.owner.outputs[0]
 
 
 # ---- parameters ---------------------------------------------------------------------------------
@@ -131,7 +150,7 @@ def test_what_is_behind_a_mask_does_not_count(behind):
 
 
 @pytest.mark.parametrize("kind", [SILF, EpsilonInsensitive], ids=id_of)
-@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("bad", [np.inf, -np.inf])
 @pytest.mark.parametrize("wrap", ["array", "list", "constant", "shared"])
 def test_targets_must_be_finite(kind, bad, wrap):
     values = np.array([0.0, 1.0, bad])
@@ -151,7 +170,6 @@ def test_targets_must_be_finite(kind, bad, wrap):
         ([-1.0, -1.0], "element 0 is -1.0", "For labels -1 and +1, pass (y + 1) // 2."),
         (np.array([0, 1, 2]), "element 2 is 2", "Encode the two classes as 0 and 1."),
         ([0.0, 0.5], "element 1 is 0.5", "Encode the two classes as 0 and 1."),
-        ([0.0, np.nan], "element 1 is nan", "Encode the two classes as 0 and 1."),
     ],
 )
 def test_labels_must_be_zero_and_one(labels, seen, remedy):
@@ -179,31 +197,24 @@ def test_text_and_other_things_are_refused(kind, wrap):
     assert_two_sentences(error)
 
 
-def test_missing_values_of_a_data_frame_are_refused():
-    with pm.Model(), pytest.raises(ValueError, match="element 1 is nan"):
-        SILF("y", **GOOD[SILF], observed=pandas.Series([0.0, np.nan]))
-    with pm.Model() as model:
-        SILF("y", **GOOD[SILF], observed=pandas.Series([0.0, 1.0]))
-    assert np.isfinite(model.compile_logp()({}))
-
-
-# ---- shapes -------------------------------------------------------------------------------------
-
-
-def test_parameters_that_do_not_broadcast():
-    message = re.escape("The shapes mu (3,), C (2,) do not broadcast against each other. Pass ")
-    with pytest.raises(ValueError, match=message) as error:
-        SILF.dist(np.zeros(3), np.ones(2), 0.1)
-    assert_two_sentences(error)
-
-
+@pytest.mark.parametrize("wrap", [list, np.array, pandas.Series])
 @pytest.mark.parametrize("kind", GOOD, ids=id_of)
-def test_observations_that_do_not_broadcast(kind):
-    first = next(iter(GOOD[kind]))
-    message = re.escape(f"The shapes {first} (3,), observed (2,) do not broadcast")
-    with pm.Model(), pytest.raises(ValueError, match=message) as error:
-        kind("y", **{**GOOD[kind], first: np.zeros(3)}, observed=[0, 1])
-    assert_two_sentences(error)
+def test_missing_values_are_imputed(kind, wrap):
+    message = "^Data in y contains missing values and will be automatically imputed"
+    with pm.Model() as model, pytest.warns(ImputationWarning, match=message):
+        kind("y", **GOOD[kind], observed=wrap([0.0, np.nan, 1.0]))
+    assert [rv.name for rv in model.free_RVs] == ["y_unobserved"]
+    observed = model.rvs_to_values[model["y_observed"]]
+    np.testing.assert_array_equal(observed.data, [0, 1])
+
+
+@pytest.mark.parametrize("wrap", [pt.constant, pytensor.shared])
+def test_missing_values_in_a_graph_are_refused(wrap):
+    message = (
+        "observed of 'y' must be finite, but element 1 is nan. Drop these values, or mask them"
+    )
+    with pm.Model(), pytest.raises(ValueError, match=re.escape(message)):
+        SILF("y", **GOOD[SILF], observed=wrap(np.array([0.0, np.nan])))
 
 
 def test_positional_parameters_are_checked_too():

@@ -157,6 +157,32 @@ def test_options(change, message, data):
         build(data, **change)
 
 
+OF_PYMC = "or PyMC's dims, initval, rng, transform, default_transform."
+
+
+@pytest.mark.parametrize(
+    ("kind", "own"),
+    [
+        (bsvm.gp.BSVR, "name, X, y, C, epsilon, beta, curvature, jitter, approximation"),
+        (bsvm.gp.BTSVC, "name, X, y, delta, curvature, jitter, approximation"),
+        (bsvm.gp.Laplace, "name, X, y, loss, curvature, jitter, approximation"),
+    ],
+)
+def test_unknown_arguments(kind, own, data):
+    with pytest.raises(TypeError) as caught:
+        build(data, kind, sigma=1.0)
+    message = f"{kind.__name__}.marginal_likelihood has no argument 'sigma'. Use {own}, {OF_PYMC}"
+    assert str(caught.value) == message
+
+
+def test_arguments_of_pymc(data):
+    with pm.Model(coords={"row": range(25)}):
+        model, _ = build(data, dims="row", initval=data.y)
+        assert model.parent.named_vars_to_dims == {"y": ("row",)}
+    with pytest.raises(TypeError, match=r"^marginal_likelihood takes no shape: .*Leave it out\.$"):
+        build(data, shape=25)
+
+
 def test_parameters_of_a_point(data):
     """A parameter outside its domain, when it is a variable."""
     model, gp = cases.regression(data.X, data.y)
@@ -229,6 +255,51 @@ def test_given(data):
         gp.conditional("f", data.new, given={"Xu": data.X})
 
 
+NO_DATA = (
+    "This BSVR is not conditioned on data. Call its marginal_likelihood first, or pass "
+    "given={'gp': total} for a part of a sum."
+)
+
+
+def test_a_part_of_a_sum(data):
+    with pm.Model():
+        part = bsvm.gp.BSVR(cov_func=pm.gp.cov.ExpQuad(2, ls=1.0))
+        total = part + bsvm.gp.BSVR(cov_func=pm.gp.cov.Constant(1.0))
+        total.marginal_likelihood("y", data.X, data.y, C=4.0, epsilon=0.25)
+        with pytest.raises(AttributeError) as caught:
+            part.predict(data.new)
+    assert str(caught.value) == NO_DATA
+
+
+@pytest.mark.parametrize("kind", [bsvm.gp.BSVR, bsvm.gp.BTSVC, bsvm.gp.SparseLaplace])
+def test_no_covariance_function(kind):
+    with pytest.raises(TypeError) as caught:
+        kind()
+    assert str(caught.value) == (
+        f"{kind.__name__} has no covariance function. Pass one, such as "
+        "cov_func=eta**2 * pm.gp.cov.ExpQuad(1, ls=ls)."
+    )
+
+
+def test_there_is_no_prior_of_latent_values(data):
+    gp = bsvm.gp.BSVR(cov_func=pm.gp.cov.Constant(1.0))
+    with pytest.raises(NotImplementedError) as caught:
+        gp.prior("f", X=data.X)
+    assert str(caught.value) == (
+        "BSVR has no prior method, because it integrates the latent values out. "
+        "Use marginal_likelihood, or pm.gp.Latent with a likelihood such as bsvm.SILF."
+    )
+
+
+def test_parameters_that_are_none(data):
+    with pytest.raises(TypeError) as caught:
+        build(data, C=None)
+    assert str(caught.value) == (
+        "C is None, but it has no default. Pass a number with 0 < C, or a variable with a prior "
+        "to learn it."
+    )
+
+
 def test_prediction_before_the_marginal_likelihood(data):
     with pm.Model() as model:
         gp = bsvm.gp.BSVR(cov_func=pm.gp.cov.ExpQuad(2, ls=1.0))
@@ -238,15 +309,20 @@ def test_prediction_before_the_marginal_likelihood(data):
             lambda: gp.conditional("f", data.new),
             lambda: gp.support_vectors(),
         ):
-            with pytest.raises(AttributeError, match=r"'(X|y|loss)' not set"):
+            with pytest.raises(AttributeError) as caught:
                 call()
+            assert str(caught.value) == NO_DATA
     assert not model.free_RVs
 
 
 def test_no_model_in_sight(data):
     _, gp = cases.regression(data.X, data.y)
-    with pytest.raises(TypeError, match="No model on context stack"):
+    with pytest.raises(TypeError) as caught:
         gp.predict(data.new, POINT)
+    assert str(caught.value) == (
+        "No model on context stack. Pass model=..., or a fit as the point, or ask inside of the "
+        "model's context."
+    )
 
 
 def test_symbolic_data_are_checked_when_they_are_known(data):

@@ -40,6 +40,17 @@ def test_points_that_are_not_finite(data):
         build(data, Xu=pm.Normal.dist(shape=(4, 3)))
 
 
+def test_unknown_arguments(data):
+    message = (
+        "SparseBSVR.marginal_likelihood has no argument 'sigma'. Use name, X, Xu, y, C, epsilon, "
+        "beta, curvature, jitter, approximation, or PyMC's dims, initval, rng, transform, "
+        "default_transform."
+    )
+    with pytest.raises(TypeError) as caught:
+        build(data, sigma=1.0)
+    assert str(caught.value) == message
+
+
 def test_approximations_of_the_prior(refuses):
     with refuses(ValueError, "approx must be 'VFE' or 'DTC', but it is 'FITC'", "MarginalApprox"):
         bsvm.gp.SparseBTSVC("FITC", cov_func=COV)

@@ -115,6 +115,11 @@ def test_counts_of_several_variables(fits):
 def test_nothing_to_compare(refuses):
     with refuses(ValueError, "no fits"):
         compare_evidence({})
+    with pytest.raises(TypeError) as caught:
+        compare_evidence([])
+    assert str(caught.value) == (
+        "fits must be a mapping of names to fits, but it is of type list. Pass {'name': fit}."
+    )
 
 
 def test_wrong_type(fits, refuses):

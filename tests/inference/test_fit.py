@@ -2,12 +2,14 @@
 
 import logging
 import os
+import re
 
 import joblib
 import numpy as np
 import pymc as pm
 import pytensor
 import pytest
+import xarray as xr
 from scipy import stats
 from scipy.optimize import minimize
 
@@ -185,6 +187,29 @@ def test_start_is_honoured(process):
     assert fit.best.label == "start"
     expected = np.log([0.7, 1.1, 2.5, 0.05])  # epsilon has the papers' default
     np.testing.assert_allclose(fit.best.start, expected, rtol=1e-12)
+
+
+def test_a_start_outside_of_the_support_of_a_prior(process):
+    message = (
+        "start has C = -1.0, which is outside of the support of its prior. "
+        "Pass a value inside, or leave it out."
+    )
+    with pytest.raises(ValueError, match=f"^{re.escape(message)}$"):
+        fit_evidence(process.model, start={"epsilon": 0.1, "C": -1.0}, **QUIET)
+
+
+def test_a_fit_as_a_start(fit, process):
+    again = fit_evidence(process.model, start=fit, maxiter=1, **QUIET)
+    np.testing.assert_allclose(again.best.start, fit.best.end, rtol=1e-9)
+
+
+def test_what_is_no_model():
+    with pytest.raises(TypeError) as caught:
+        fit_evidence(xr.DataTree())
+    assert str(caught.value) == (
+        "model must be a pymc.Model, but it is of type DataTree. "
+        "Pass the model, or leave it out inside its context."
+    )
 
 
 def test_default_start_is_that_of_the_papers(fit, process):

@@ -394,3 +394,15 @@ def test_netcdf(narrow, tmp_path):
             np.testing.assert_array_equal(back[group][name].values, values.values)
     assert dict(back["posterior"].attrs) == dict(tree["posterior"].attrs)
     assert list(back["fit"].coords["rows"].values) == ["ls_log__", "sigma_log__"]
+
+
+def test_a_fit_stands_for_its_point_and_its_model(fit, process, data):
+    """Also where there is no model in the context."""
+    expected = fit.at()
+    assert process.gp.at(fit) is expected
+    assert process.gp.evidence(point=fit) is expected.evidence
+    for got, known in zip(
+        process.gp.predict(data.new, point=fit), expected.predict(data.new), strict=True
+    ):
+        np.testing.assert_array_equal(got, known)
+    assert process.gp.at(fit, model=process.model) is expected
