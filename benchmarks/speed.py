@@ -4,8 +4,8 @@
 
 Each measure runs in a process of its own with one BLAS thread, or with as many as the library
 takes by itself where the row says so; times are medians of five after one that is not counted,
-those of first calls are taken once, with empty caches. `--only` takes the measures whose keys have
-one of the words and prints the page; `--resume` keeps what is measured in a file.
+those of first calls, of `full_bayes` and of memory are taken once. `--only` takes the measures
+whose keys have one of the words and prints the page; `--resume` keeps what is measured in a file.
 """
 
 from __future__ import annotations
@@ -247,8 +247,8 @@ Measured by `make bench-speed` on {machine}.
 
 Each measure has a process of its own, with one BLAS thread where nothing else is said. Times are
 wall times and medians of five after one that is not counted, unless CPU is named; those of first
-calls were taken once. Cholesky factors are of a matrix of n rows in the same process. Nothing is
-set but what the row names; no setting was chosen on this data.
+calls, of `full_bayes` and of memory were taken once. Cholesky factors are of a matrix of n rows in
+the same process. Nothing is set but what the row names; no setting was chosen on this data.
 
 | what | now | goal |
 |---|---|---|

@@ -236,9 +236,11 @@ def gao_evidence(
 
     Notes
     -----
-    It is not continuous. Where a row enters or leaves M, one of ``|a|`` and ``C - |a|`` falls to
-    zero and the evidence rises without bound, and on the other side the row's terms are missing.
-    The gradient is exact in between, and does not see the steps.
+    It is never below the log evidence, and in ``benchmarks/gao.md`` 11 to 26 nats above it, where
+    expectation propagation is within 0.04. It is not continuous. Where a row enters or leaves M,
+    one of ``|a|`` and ``C - |a|`` falls to zero and the evidence rises without bound, and on the
+    other side the row's terms are missing. The gradient is exact in between, and does not see the
+    steps.
 
     References
     ----------

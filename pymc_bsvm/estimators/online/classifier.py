@@ -130,6 +130,7 @@ class OnlineSVC(ClassPredictions, OnlineEstimator):
         self._learn(inputs, self._targets(labels), int(self.n_sweeps))
         return self
 
+    @few_threads
     def partial_fit(self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None) -> Self:
         """Learn from further rows in their order, each of which is visited once.
 
@@ -142,7 +143,7 @@ class OnlineSVC(ClassPredictions, OnlineEstimator):
         y : array_like of shape (n,)
             Labels.
         classes : array_like, optional
-            All labels there are; by default those of the first call.
+            All labels there are; by default those that the first call has.
 
         Returns
         -------
@@ -152,12 +153,14 @@ class OnlineSVC(ClassPredictions, OnlineEstimator):
         first = not hasattr(self, "_machines")
         inputs, labels = validate_data(self, X, y, dtype=np.float64, reset=first)
         check_classification_targets(labels)
-        known = np.unique(labels if classes is None else classes) if first else self.classes_
-        _check_among(labels, known, "y")
         if first:
-            self._begin_with(known, inputs.shape[1])
-        elif classes is not None:
-            _check_among(classes, known, "classes")
+            named = np.unique(labels if classes is None else classes)
+            _check_named(labels, named)
+            self._begin_with(named, inputs.shape[1])
+        else:
+            _check_among(labels, self.classes_, "y")
+            if classes is not None:
+                _check_among(classes, self.classes_, "classes")
         self._learn(inputs, self._targets(labels), 1)
         return self
 
@@ -182,8 +185,9 @@ class OnlineSVC(ClassPredictions, OnlineEstimator):
         """Start with machines for these classes."""
         if classes.size < 2:
             raise ValueError(
-                f"y must have two classes at least, but it has 1 class: {classes.tolist()[0]!r}. "
-                "Provide rows of another, or pass classes to partial_fit."
+                "There must be two classes at least, but there is 1 class: "
+                f"{classes.tolist()[0]!r}. "
+                "Provide rows of another, or pass all classes to partial_fit."
             )
         self._begin(d, 1 if classes.size == 2 else classes.size)
         self.classes_ = classes
@@ -201,6 +205,16 @@ class OnlineSVC(ClassPredictions, OnlineEstimator):
         rows = self._rows(X)
         loss = cast(ClassificationLoss, self.loss_)
         return [ClassPredictive(*each.moments(rows), loss) for each in self._machines]
+
+
+def _check_named(labels: Any, classes: NDArray[Any]) -> None:
+    """Raise for labels that are not among the given classes."""
+    other = np.setdiff1d(labels, classes)
+    if other.size:
+        raise ValueError(
+            f"y holds {other.tolist()[0]!r}, which is not among classes = {classes.tolist()}. "
+            "Add it to classes."
+        )
 
 
 def _check_among(labels: Any, known: NDArray[Any], what: str) -> None:

@@ -49,7 +49,8 @@ class OnlineSVR(RegressionPredictions, OnlineEstimator):
         A name as for `SVMRegressor`: "silf", "epsilon_insensitive", "huber", "laplace" or
         "squared". Or a loss, which brings its own parameters.
     C : float, default 1.0
-        Slope of a loss by name where it is linear, in nats per unit of the targets.
+        Slope of a loss by name where it is linear, in nats per unit of the targets. For "squared"
+        the inverse of the variance of the noise.
     epsilon : float, default 0.1
         Half width of the tube, in units of the targets; "laplace" and "squared" have none.
     beta : float, default 0.3
@@ -168,6 +169,7 @@ class OnlineSVR(RegressionPredictions, OnlineEstimator):
         self._learn(inputs, [np.asarray(targets, dtype=float)], int(self.n_sweeps))
         return self
 
+    @few_threads
     def partial_fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Learn from further rows in their order, each of which is visited once.
 

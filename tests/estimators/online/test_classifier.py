@@ -57,9 +57,9 @@ def test_a_class_may_come_later(data):
 def test_classes_that_are_wrong(data):
     with refused(ValueError, "two classes", "1 class", "'yes'"):
         OnlineSVC().fit(data.X, np.full(30, "yes"))
-    with refused(ValueError, "two classes", "pass classes"):
+    with refused(ValueError, "two classes", "pass all classes"):
         OnlineSVC().partial_fit(data.X[:1], data.labels[:1])
-    with refused(ValueError, "y must", "'c'"):
+    with refused(ValueError, "y holds 'c', which is not among classes = ['a', 'b'].", "Add it"):
         OnlineSVC().partial_fit(data.X[:2], ["a", "c"], classes=["a", "b"])
     model = OnlineSVC().partial_fit(data.X[:2], ["a", "b"])
     with refused(ValueError, "y must", "'c'"):
