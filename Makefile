@@ -15,8 +15,6 @@ TEST_ENV = $(THREADS) MPLBACKEND=Agg NUMBA_CACHE_DIR="$(CACHE)/numba" \
 WORKERS ?= 2
 # Options of pytest, such as PYTEST_ARGS="-k wall"; for single files call pytest itself.
 PYTEST_ARGS ?=
-# Seconds after which a test counts as hanging: its stacks are printed, and its worker is replaced.
-PATIENCE ?= 300
 # Processes that live through all tests hold all code that was ever compiled, which slows down each
 # further compilation and each garbage collection. So these folders, and then the rest, are run apart.
 APART := tests/estimators tests/gp tests/inference
@@ -51,13 +49,12 @@ demo: base-env ## run the demo; its report and figures go to demo/output
 
 test: test-env ## run the tests, without the slow ones
 	@selected=0; failed=0; for part in $(APART) "tests $(APART:%=--ignore=%)"; do \
-		code=0; $(TEST_ENV) $(PY) -m pytest -n $(WORKERS) -m "not slow" \
-			--timeout $(PATIENCE) --timeout-method thread $(PYTEST_ARGS) $$part || code=$$?; \
+		code=0; $(TEST_ENV) $(PY) -m pytest -n $(WORKERS) -m "not slow" $(PYTEST_ARGS) $$part || code=$$?; \
 		case $$code in 0) selected=1 ;; 5) ;; *) selected=1; failed=1 ;; esac; \
 	done; [ $$selected = 1 ] || echo "No test was selected."; [ $$selected = 1 ] && [ $$failed = 0 ]
 
 test-slow: test-env ## run the long sampling tests only
-	@$(TEST_ENV) $(PY) -m pytest -m slow $(PYTEST_ARGS)
+	@$(TEST_ENV) $(PY) -m pytest -m slow --timeout 3600 $(PYTEST_ARGS)
 
 test-lowest: ## try the oldest versions that pyproject.toml allows
 	@$(THREADS) CACHE="$(CACHE)" scripts/lowest.sh

@@ -10,7 +10,7 @@ import numpy as np
 
 from pymc_bsvm._typing import Array
 from pymc_bsvm.estimators.machine import Blueprint
-from pymc_bsvm.search import Ascents, PortableObjective, Restart, Start, multistart
+from pymc_bsvm.search import Ascents, Ending, PortableObjective, Restart, Start, multistart
 
 __all__ = ["Tunable", "bounds_around", "climb", "joined", "rises"]
 
@@ -108,8 +108,10 @@ def joined(found: Ascents, more: Ascents) -> Ascents:
 
 
 def _whole(first: Restart, last: Restart | None) -> Restart:
-    """Return a climb together with how it went on, if it did."""
+    """Return a climb together with how it went on, if it did; a failure leaves what was known."""
     if last is None:
         return first
     evaluations, seconds = first.evaluations + last.evaluations, first.seconds + last.seconds
-    return replace(last, start=first.start, evaluations=evaluations, seconds=seconds)
+    best = last if last.objective >= first.objective else first
+    ending = last.ending if last.ending is Ending.INTERRUPTED else best.ending
+    return replace(best, start=first.start, ending=ending, evaluations=evaluations, seconds=seconds)

@@ -261,7 +261,8 @@ class MachineEvidence:
         except (DualSolveError, ValueError) as failure:
             self.failure = failure.with_traceback(None)  # whose frames hold kernel matrices
             return None
-        self._memory.add(x, evidence.start)
+        if np.isfinite(evidence.log_evidence) and np.isfinite(evidence.start).all():
+            self._memory.add(x, evidence.start)
         self.failure = None
         return evidence
 

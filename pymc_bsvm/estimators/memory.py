@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import deque
+
 import numpy as np
 
 from pymc_bsvm._typing import Array
@@ -9,16 +11,17 @@ from pymc_bsvm._typing import Array
 __all__ = ["Memory"]
 
 _FAR = 0.4  # of two logarithms; a start from so far saves no steps
+_MOST = 64  # points; a climb moves on
 
 
 class Memory:
-    """Points of a climb, and where the approximation ended there.
+    """The last points of a climb, and where the approximation ended there.
 
     Each climb has one of its own, so that its results do not depend on the climbs before it.
     """
 
     def __init__(self) -> None:
-        self._ends: list[tuple[Array, Array]] = []
+        self._ends: deque[tuple[Array, Array]] = deque(maxlen=_MOST)
 
     def add(self, x: Array, end: Array) -> None:
         """Remember where the evaluation at x ended."""

@@ -90,7 +90,7 @@ def polish(
     place = _Place(run.end, *objective(run.end), objective.log_evidence)
     H, kept, ending = curvature * objective.rows, True, Ending.MAX_ITER
     try:
-        for _ in range(steps):
+        for taken in range(steps + 1):
             step = _step(H, place.slope, place.x, bounds)
             promised = float(place.slope @ step - 0.5 * step @ H @ step)
             if not np.isfinite(place.value):
@@ -98,6 +98,8 @@ def polish(
                 break
             if kept and promised < gain:
                 ending = Ending.CONVERGED
+                break
+            if taken == steps:
                 break
             there = _Place(place.x + step, *objective(place.x + step), objective.log_evidence)
             H, gained = _corrected(H, step, place, there), there.value - place.value
@@ -133,11 +135,21 @@ def _corrected(H: Array, step: Array, here: _Place, there: _Place) -> Array:
 
 
 def _step(H: Array, slope: Array, x: Array, bounds: Array) -> Array:
-    """Return a Newton step inside the box, along what does not press against it."""
-    pressed = ((x <= bounds[:, 0]) & (slope < 0.0)) | ((x >= bounds[:, 1]) & (slope > 0.0))
-    free = np.flatnonzero(~pressed)
+    """Return a Newton step inside the box, along what does not press against it.
+
+    What the step would take out of the box goes to its border, and the others follow from that.
+    """
+    low, high = bounds.T
+    fixed = ((x <= low) & (slope < 0.0)) | ((x >= high) & (slope > 0.0))
     step = np.zeros(x.size)
-    if free.size:
-        step[free] = np.linalg.solve(H[np.ix_(free, free)], slope[free])
-        step *= min(1.0, _LONGEST / max(float(np.abs(step).max()), _LONGEST))
-    return np.clip(x + step, *bounds.T) - x
+    while not fixed.all():
+        free = ~fixed
+        left = slope[free] - H[np.ix_(free, fixed)] @ step[fixed]
+        step[free] = np.linalg.solve(H[np.ix_(free, free)], left)
+        out = free & ((x + step < low) | (x + step > high))
+        if not out.any():
+            break
+        step[out] = np.clip(x + step, low, high)[out] - x[out]
+        fixed |= out
+    step *= min(1.0, _LONGEST / max(float(np.abs(step).max(initial=0.0)), _LONGEST))
+    return np.clip(x + step, low, high) - x

@@ -112,8 +112,10 @@ class Convolution:
         """
         mirrored = self.symmetric & (u > 0.5)
         rare = np.where(mirrored, 1.0 - u, u)
+        with np.errstate(divide="ignore"):  # of the side that is not taken
+            depth = np.where(rare <= 0.5, np.log(rare), -np.log1p(-rare))
         _, first, which = np.unique(
-            np.round(np.log(rare), _SAME_SHARE), return_index=True, return_inverse=True
+            np.round(depth, _SAME_SHARE), return_index=True, return_inverse=True
         )
         shares = rare[first]  # 1 - 0.95 is not 0.05
         if self.unit is not None and u.size >= _MANY * shares.size:

@@ -21,7 +21,7 @@ FAILED = "Compiled code ended with the error that is printed above. Free memory,
 """What to say where a function at an address returns zero."""
 
 
-@functools.cache
+@functools.lru_cache(maxsize=None, typed=True)  # 1 and 1.0 are symbols of their own
 def compiled_at(make: Callable[..., Any], signature: Any, *properties: Any) -> Callable[..., Any]:
     """Return the address of a compiled function, as a function for compiled code.
 

@@ -82,7 +82,8 @@ def solve_dual(
         vector machine (appendices B and H of [Chu03]_).
     f0 : array_like of shape (n,), optional
         Latent values to start from in the place of a dual, such as those of a neighbouring problem:
-        a full Newton step from there makes the dual.
+        a full Newton step from there, which `n_iter` counts beside those of `max_iter`, makes the
+        dual.
     max_iter : int, default 1000
         Largest number of Newton steps from a start. Where the start fails, the solver starts once
         more from zero.

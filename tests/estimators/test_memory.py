@@ -28,3 +28,11 @@ def test_points_may_change_afterwards():
     memory.add(x, np.ones(1))
     x += 5.0
     assert memory.nearest(np.zeros(1)) == 1.0
+
+
+def test_old_points_are_forgotten():
+    memory = Memory()
+    for k in range(100):
+        memory.add(np.array([float(k)]), np.array([k]))
+    assert memory.nearest(np.array([35.0])) is None
+    assert memory.nearest(np.array([36.0])) == 36

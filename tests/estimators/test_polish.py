@@ -86,6 +86,23 @@ def test_no_more_steps_than_allowed():
     assert run.ending is Ending.MAX_ITER
 
 
+def test_the_last_step_may_be_the_end():
+    run = polish(Hill(1000.0), run_to(np.zeros(3)), A, WIDE, 1e-6, steps=1)
+    assert run.ending is Ending.CONVERGED
+
+
+def test_a_step_to_the_border_takes_the_others_along():
+    """What is left of the joint step inside of the box leads downhill."""
+    H = np.array([[1.0, -0.99, 0.0], [-0.99, 1.0, 0.0], [0.0, 0.0, 1.0]])
+    slope = np.array([0.1, -0.09, 0.0])
+    start = PEAK - np.linalg.solve(H, slope)
+    box = np.array([[-5.0, start[0] + 1e-6], [-5.0, 5.0], [-5.0, 5.0]])
+    run = polish(Hill(1000.0, curvature=H), run_to(start), H, box, 1e-6)
+    assert run.ending is Ending.CONVERGED
+    assert run.held[0] == 1.0
+    assert run.end[1] == pytest.approx(PEAK[1] + 0.99 * (box[0, 1] - PEAK[0]), abs=1e-6)
+
+
 def test_a_step_that_was_only_shortened_is_no_end():
     """Before the failure the way to the peak promised 48 nats, after it a 16th of them."""
     hill = Hill(1000.0)

@@ -261,6 +261,28 @@ def test_what_newton_steps_do_not_settle_is_climbed(shared, monkeypatch):
         np.testing.assert_array_equal(r.start, after[r.label].start)
 
 
+def test_a_climb_that_fails_leaves_what_newton_steps_found(shared, monkeypatch):
+    objective, calls = shared
+    recorded, climb = searches.polish, searches.climb
+
+    def unsettled(*args):
+        return replace(recorded(*args), ending=Ending.MAX_ITER)
+
+    def failed(some, *args, **kwargs):
+        found = climb(some, *args, **kwargs)
+        if some.n < 40:
+            return found
+        runs = [replace(r, objective=-np.inf, ending=Ending.FAILED) for r in found.runs]
+        return replace(found, runs=runs)
+
+    monkeypatch.setattr(searches, "polish", unsettled)
+    monkeypatch.setattr(searches, "climb", failed)
+    best = found_on(objective, 2).best
+    assert best.objective == max(polished.objective for _, polished in calls)
+    assert best.ending is Ending.MAX_ITER
+    assert best.evaluations > max(polished.evaluations for _, polished in calls)
+
+
 def test_an_interruption_between_newton_steps_keeps_what_was_finished(shared, monkeypatch):
     objective, calls = shared
     recorded = searches.polish
