@@ -17,7 +17,10 @@ from pymc_bsvm.ops.base import code_version
 
 __all__ = ["FAILED", "compiled_at"]
 
-FAILED = "Compiled code ended with the error that is printed above. Free memory, and try again."
+FAILED = (
+    "Compiled code ended with the error that is printed above. "
+    "Mend its cause, such as too little memory or no rows, and try again."
+)
 """What to say where a function at an address returns zero."""
 
 
