@@ -91,8 +91,8 @@ def renewed(products, projections, places, alpha, beta, energy, n, least, still)
 def best_addition(products, projections, places, half, mean, beta, least):
     """Return the place, ``s`` and ``q² / s`` of the column to add, (7.99)-(7.103) of [PRML]_.
 
-    Columns of which the chosen ones leave no more than a share of ``least`` are left out. The ratio
-    is zero if none is left.
+    Columns have unit length. Those of which the chosen ones leave no more than a share of ``least``
+    are left out. The ratio is zero if none is left.
     """
     m, size = places.size, projections.size
     left, fitted = np.zeros(size), np.zeros(size)
