@@ -51,7 +51,7 @@ WHOLE = "fastrvm, whole"  # its predictive distribution with all of the covarian
 REGRESSION = {"cpu": 4, "rmse": 4, "nlpd": 4, "coverage": 3, "support": 1}
 CLASSES = {"cpu": 4, "error": 2, "log loss": 4, "ece": 2, "support": 1}
 COMPARED = "set | peer | ours minus its | partitions | p | so ours is"
-ALL = slice(None)
+BOSTON = 481  # rows of the partitions of the thesis
 CITED = {  # table 4.9 of [Chu03]
     "relevance vector machine, Tipping (2000)": 7.46,
     "kernel ridge regression, polynomial": 10.44,
@@ -203,26 +203,29 @@ def measure(
 
 
 def thesis(book: Book, data: Path, partitions: int, first: int) -> str:
-    """Return the rows of table 4.9 of the thesis with ours: 481 rows of Boston, 25 new ones."""
+    """Return the rows of table 4.9 of the thesis, and ours on its partitions of Boston."""
     rows = bsvm.datasets.load_folder(data / "boston")
-    root = float(np.sqrt(rows.X.shape[1]))
+    root, every = float(np.sqrt(rows.X.shape[1])), np.arange(BOSTON)
     widths = [{"ls": root * factor} for factor in (0.5, 0.7, 1.0, 1.4, 2.0)]
     fixed = RelevanceVectorRegressor()
     grid = {"hyperparameters": widths}
     ways = {
         "a width of the root of 13": fixed,
         "width by 5 folds": GridSearchCV(fixed, grid, scoring="neg_mean_squared_error", cv=5),
-        "width by the evidence": GridSearchCV(fixed, grid, scoring=evidence, cv=[(ALL, ALL)]),
+        "width by the evidence": GridSearchCV(fixed, grid, scoring=evidence, cv=[(every, every)]),
     }
     for seed in range(first, first + partitions):
-        split = shuffled(rows.X, rows.y, 481, seed)
+        split = shuffled(rows.X, rows.y, BOSTON, seed)
         for name, model in ways.items():
-            book.run("boston, n = 481", name, seed, partial(squared_error, model, split))
+            measured = partial(squared_error, model, split)
+            book.run(f"boston, n = {BOSTON}", f"ours, {name}", seed, measured)
+        measured = partial(squared_error_of_peer, split, root)
+        book.run(f"boston, n = {BOSTON}", "fastrvm, the first of these widths", seed, measured)
     shown = []
-    for name, found in book.entries["boston, n = 481"].items():
+    for name, found in book.entries[f"boston, n = {BOSTON}"].items():
         ase, count = (np.array([r[key] for r in found.values()]) for key in ("ase", "support"))
         error = ase.std(ddof=1) / np.sqrt(ase.size)
-        shown.append([f"ours, {name}", f"{ase.mean():.2f} ± {error:.2f}", f"{count.mean():.0f}"])
+        shown.append([name, f"{ase.mean():.2f} ± {error:.2f}", f"{count.mean():.0f}"])
     shown += [[name, f"{ase:.2f}", ""] for name, ase in CITED.items()]
     return table("method | average squared error | relevance vectors", shown, left=1)
 
@@ -238,6 +241,15 @@ def squared_error(model: Any, split: Split) -> dict[str, float]:
     best = getattr(found, "best_estimator_", found)
     ase = float(np.mean((best.predict(split.X_new) - split.y_new) ** 2))
     return {"ase": ase, "support": best.relevance_.size}
+
+
+def squared_error_of_peer(split: Split, ls: float) -> dict[str, float]:
+    """Fit fastrvm, and return the mean squared error of new rows."""
+    inside, targets = prepared(split, True)
+    model = regressor(PEER, ls)().fit(inside.X, inside.y)
+    mean = targets.centre[0] + targets.spread[0] * model.predict(inside.X_new)
+    ase = float(np.mean((mean - split.y_new) ** 2))
+    return {"ase": ase, "support": model.relevance_.size}
 
 
 def times(book: Book) -> Iterator[list[str]]:
@@ -369,7 +381,10 @@ the covariance, at their precisions and noise.
 
 100 random partitions of the Boston housing data into 481 rows and 25 new ones. Ours have a Gaussian
 kernel and standardised columns; the width is one of five from half to twice the root of 13.
-Standard errors are over the partitions. The other rows are cited from [Chu03].
+Standard errors are over the partitions. The rows without them are cited from [Chu03].
+
+Nothing here comes to the 7.46 that is cited from Tipping, and fastrvm does no better on the same
+partitions. How the columns were scaled there is not said.
 
 {boston}"""
 

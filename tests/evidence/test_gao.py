@@ -323,6 +323,34 @@ def test_the_derivative_in_C_of_the_paper_holds_the_duals():
     assert got.gradient.parameters[0] != pytest.approx(held, rel=1e-2)
 
 
+def test_the_function_depends_on_c_times_the_variance_of_the_kernel():
+    """So the C of the lowest error moves with that variance, and the C of the noise does not."""
+    x, y = wave()
+    z, epsilon = np.linspace(0.0, 4.0 * np.pi, 50), 0.4
+    one, other = (
+        gao_evidence(
+            rbf(x, x, eta), y, losses.EpsilonInsensitive(C, epsilon)
+        ).posterior.predict_mean(rbf(x, z, eta))
+        for eta, C in ((1.0, 0.6), (0.5, 2.4))
+    )
+    np.testing.assert_allclose(other, one, atol=1e-8)
+
+
+def test_the_evidence_and_the_error_are_not_best_at_one_c():
+    """Their figures 2 and 3 with their kernel: the evidence is for C = 2.1, the error for 0.6."""
+    z, values = np.linspace(0.0, 4.0 * np.pi, 200), []
+    for seed in range(12):
+        x, y = wave(100, seed)
+        for C in (0.6, 2.1):
+            found = gao_evidence(rbf(x, x), y, losses.EpsilonInsensitive(C, 0.4))
+            off = found.posterior.predict_mean(rbf(x, z)) - np.sin(z)
+            error = np.maximum(np.abs(off) - 0.4, 0.0).mean()
+            values.append((found.log_evidence, error, np.abs(off).mean()))
+    more = np.diff(np.reshape(values, (12, 2, 3)), axis=1)[:, 0]
+    # each by more than three standard errors over the sets
+    assert (more.mean(axis=0) > 3.0 * more.std(axis=0, ddof=1) / math.sqrt(12.0)).all()
+
+
 def test_it_rises_without_bound_where_a_row_leaves_the_margin():
     """One row, a = (y - epsilon) / k: it enters the tube with a logarithm, and is gone beyond."""
     k, epsilon, C = 2.0, 0.2, 1.0
