@@ -101,7 +101,7 @@ def errors(ax: plt.Axes, sets: list, found: list) -> None:
         ax.plot(slopes, values - values[best], style, color=color, lw=1.8, label=label)
         ax.plot(slopes[best], 0.0, "o", color=color, ms=5)
     ax.set(title="Their figure 3: generalisation", xlabel="C", xscale="log")
-    ax.set(xlim=(0.35, 13.5), ylim=(-0.002, 0.06))
+    ax.set(xlim=(0.35, 13.5), ylim=(-0.001, 0.035))
     ax.set_ylabel("max(|t − f| − ε, 0), above the lowest")
     ax.legend(frameon=False)
     ticks(ax)
