@@ -3,17 +3,30 @@
 import numba
 import numpy as np
 
+from pymc_bsvm.covariance.lapack import cholesky_in_place, triangular_inverse_in_place
+
 __all__ = ["best_addition", "inverse_factor", "renewed", "settle", "settled"]
+
+_FEW = 60  # weights up to which loops take less time than a call of LAPACK
 
 
 @numba.njit(cache=True, fastmath=False, nogil=True)
 def inverse_factor(H):
     """Return ``L⁻¹`` with ``L L' = H``, and whether H is positive definite; H is overwritten.
 
-    All loops run along rows. The weights are few, and a call of LAPACK takes longer than this.
+    All loops run along rows; many weights go to LAPACK.
     """
     m = len(H)
     half = np.zeros((m, m))
+    if m > _FEW:
+        if not cholesky_in_place(H):
+            return half, False
+        triangular_inverse_in_place(H)
+        for i in range(m):
+            if not H[i, i] > 0.0:  # as it is for a matrix with nan, which LAPACK may take
+                return half, False
+            half[i, : i + 1] = H[i, : i + 1]
+        return half, True
     for k in range(m):
         if not H[k, k] > 0.0:
             return half, False

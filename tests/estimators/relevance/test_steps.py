@@ -71,7 +71,7 @@ def products(Phi, places):
     return np.vstack([Phi[:, places].T @ Phi, np.full((3, Phi.shape[1]), np.nan)])
 
 
-@pytest.mark.parametrize("m", [0, 1, 2, 7, 40])
+@pytest.mark.parametrize("m", [0, 1, 2, 7, 40, 61, 90])
 def test_the_inverse_of_a_factor(m):
     rng = np.random.default_rng(m)
     A = rng.normal(size=(m + 5, m))
@@ -86,6 +86,8 @@ def test_the_inverse_of_a_factor(m):
 def test_a_matrix_that_is_not_definite_has_none():
     assert not inverse_factor(np.array([[1.0, 2.0], [2.0, 1.0]]))[1]
     assert not inverse_factor(np.array([[np.nan]]))[1]
+    assert not inverse_factor(np.diag(np.append(np.ones(69), -1.0)))[1]
+    assert not inverse_factor(np.diag(np.append(np.ones(69), np.nan)))[1]
 
 
 def test_the_posterior_and_the_evidence(problem):
