@@ -1,30 +1,34 @@
 """Relevance vector machines against those of fastrvm, at the same kernel widths; relevance.md.
 
-    OPENBLAS_NUM_THREADS=1 python -m benchmarks.relevance --data FOLDER [--partitions 5]
-        [--resume FILE]
+    OPENBLAS_NUM_THREADS=1 python -m benchmarks.relevance --data FOLDER [--partitions 30]
+        [--first 1000] [--resume FILE]
 
 It needs fastrvm (`pip install fastrvm`). `--data` is a folder of data sets as
-`pymc_bsvm.datasets.load_folder` reads them. `--resume` keeps the measure of each fit in a file.
-Seconds are CPU seconds.
+`pymc_bsvm.datasets.load_folder` reads them. `--first` is the seed of the first partition.
+`--resume` keeps the measure of each fit in a file. Seconds are CPU seconds.
 """
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import fastrvm
 import numpy as np
+from scipy import stats
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
 
-from benchmarks._compare import with_better_peer
+import pymc_bsvm as bsvm
+from benchmarks._compare import LEVEL, holm, with_better_peer
 from benchmarks._machine import machine
 from benchmarks.estimators import (
     Book,
     Clock,
-    Forecast,
     Split,
     Task,
     Verdict,
@@ -33,6 +37,7 @@ from benchmarks.estimators import (
     of_forecast,
     of_verdict,
     regression_tasks,
+    shuffled,
     sinc,
     table,
     two_gaussians,
@@ -42,10 +47,22 @@ from pymc_bsvm.estimators.scale import Scale
 
 REPORT = Path(__file__).with_suffix(".md")
 OURS, PEER = "ours", "fastrvm"
+WHOLE = "fastrvm, whole"  # its predictive distribution with all of the covariance of its weights
 REGRESSION = {"cpu": 4, "rmse": 4, "nlpd": 4, "coverage": 3, "support": 1}
 CLASSES = {"cpu": 4, "error": 2, "log loss": 4, "ece": 2, "support": 1}
 COMPARED = "set | peer | ours minus its | partitions | p | so ours is"
-TIMES = 3  # fits of which the fastest counts
+BOSTON = 481  # rows of the partitions of the thesis
+CITED = {  # table 4.9 of [Chu03]
+    "relevance vector machine, Tipping (2000)": 7.46,
+    "kernel ridge regression, polynomial": 10.44,
+    "kernel ridge regression, ANOVA splines": 7.69,
+    "SVR": 10.27,
+    "GPR": 9.13,
+    "BSVR": 12.34,
+    "GPR, ARD": 8.32,
+    "BSVR, ARD": 6.99,
+}
+TIMES = 3  # fits of each library, of which the fastest counts
 
 
 def prepared(split: Split, regression: bool) -> tuple[Split, Scale]:
@@ -56,17 +73,19 @@ def prepared(split: Split, regression: bool) -> tuple[Split, Scale]:
     return split._replace(X=columns(split.X), y=y, X_new=columns(split.X_new)), targets
 
 
-def timed(make: Callable[[], Any], split: Split) -> tuple[Any, Clock]:
-    """Return a fitted model, and the clock of the fastest fit."""
-    clocks = []
+def in_turns(makes: dict[str, Callable[[], Any]], split: Split) -> dict[str, tuple[Any, Clock]]:
+    """Return the fitted model of each library, and the clock of its fastest fit."""
+    fits: dict[str, tuple[Any, Clock]] = {}
     for _ in range(TIMES):
-        model = make()
-        with Clock() as clock:
-            model.fit(split.X, split.y)
-        clocks.append(clock)
-        if clock.cpu > 1.0:
+        for name, make in makes.items():
+            model = make()
+            with Clock() as clock:
+                model.fit(split.X, split.y)
+            if name not in fits or clock.cpu < fits[name][1].cpu:
+                fits[name] = model, clock
+        if max(clock.cpu for _, clock in fits.values()) > 1.0:
             break
-    return model, min(clocks, key=lambda each: each.cpu)
+    return fits
 
 
 def regressor(name: str, ls: float) -> Callable[[], Any]:
@@ -85,21 +104,59 @@ def classifier(name: str, ls: float) -> Callable[[], Any]:
     return partial(RelevanceVectorClassifier, **settings)
 
 
-def forecast(split: Split, name: str, ls: float) -> Forecast:
-    """Fit a regressor, and predict in the units of the targets."""
+def forecasts(split: Split, ls: float) -> Callable[[str], dict[str, float]]:
+    """Return what measures a regressor, in the units of the targets."""
     inside, targets = prepared(split, True)
-    model, clock = timed(regressor(name, ls), inside)
-    mean, std = model.predict(inside.X_new, return_std=True)
     centre, unit = targets.centre[0], targets.spread[0]
-    return gaussian(clock, model.relevance_.size, split, centre + unit * mean, unit * std)
+
+    @cache
+    def fits() -> dict[str, tuple[Any, Clock]]:
+        return in_turns({name: regressor(name, ls) for name in (OURS, PEER)}, inside)
+
+    def measured(name: str) -> dict[str, float]:
+        model, clock = fits()[OURS if name == OURS else PEER]
+        if name == WHOLE:
+            mean, std = whole(model, inside, 0.5 / ls**2)
+        else:
+            mean, std = model.predict(inside.X_new, return_std=True)
+        found = gaussian(clock, model.relevance_.size, split, centre + unit * mean, unit * std)
+        return of_forecast(split, found)
+
+    return measured
 
 
-def verdict(split: Split, name: str, ls: float) -> Verdict:
-    """Fit a classifier."""
+def whole(model: Any, split: Split, gamma: float) -> tuple[np.ndarray, np.ndarray]:
+    """Return fastrvm's moments with the constant in the covariance of the weights.
+
+    The constant of fastrvm has no prior precision. Its `predict` takes the block of the others from
+    the covariance and leaves the constant's row out, which goes against them.
+    """
+
+    def columns(X: np.ndarray) -> np.ndarray:
+        squares = ((X[:, None] - model.relevance_vectors_) ** 2).sum(axis=2)
+        return np.column_stack([np.exp(-gamma * squares), np.ones(len(X))])
+
+    old, new = columns(split.X), columns(split.X_new)
+    H = model.beta_ * old.T @ old + np.diag(np.append(model.alpha_.ravel(), 0.0))
+    weights = np.append(model.dual_coef_.ravel(), model.intercept_)
+    of_function = np.einsum("ij,ji->i", new, np.linalg.solve(H, new.T))
+    return new @ weights, np.sqrt(np.maximum(of_function, 0.0) + 1.0 / model.beta_)
+
+
+def verdicts(split: Split, ls: float) -> Callable[[str], dict[str, float]]:
+    """Return what measures a classifier."""
     inside, _ = prepared(split, False)
-    model, clock = timed(classifier(name, ls), inside)
-    probability = np.asarray(model.predict_proba(inside.X_new))
-    return Verdict(clock.cpu, clock.wall, model.relevance_.size, probability)
+
+    @cache
+    def fits() -> dict[str, tuple[Any, Clock]]:
+        return in_turns({name: classifier(name, ls) for name in (OURS, PEER)}, inside)
+
+    def measured(name: str) -> dict[str, float]:
+        model, clock = fits()[name]
+        probability = np.asarray(model.predict_proba(inside.X_new))
+        return of_verdict(split, Verdict(clock.cpu, clock.wall, model.relevance_.size, probability))
+
+    return measured
 
 
 def regressions(data: Path, partitions: int) -> Iterator[Task]:
@@ -107,15 +164,20 @@ def regressions(data: Path, partitions: int) -> Iterator[Task]:
     for n in (100, 500, 2000):
         yield Task(f"sinc, n = {n}", partial(sinc, 0.0, n), partitions)
     for task in regression_tasks(data, partitions):
-        yield task._replace(partitions=min(task.partitions, 2 if "1000" in task.name else 99))
+        yield task._replace(partitions=partitions)
 
 
 def classifications(data: Path, partitions: int) -> Iterator[Task]:
-    """Yield the sets of classification."""
+    """Yield the sets of classification; random partitions of those that come with some."""
     for n in (200, 1000):
         yield Task(f"two Gaussians, n = {n}", partial(two_gaussians, n), partitions)
     for task in classification_tasks(data, partitions):
-        if not task.name.startswith("digits"):
+        name, _, size = task.name.partition(" *, n = ")
+        if size:
+            rows = bsvm.datasets.load_folder(data / name)
+            split = partial(shuffled, rows.X, rows.y, int(size))
+            yield Task(f"{name}, n = {size}", split, partitions)
+        elif not name.startswith("digits"):
             yield task
 
 
@@ -125,31 +187,92 @@ def width(split: Split, name: str) -> float:
 
 
 def measure(
-    book: Book, tasks: Iterator[Task], fit: Callable[..., Any], of: Callable[..., Any]
+    book: Book,
+    tasks: Iterator[Task],
+    measures: Callable[[Split, float], Callable[[str], dict[str, float]]],
+    names: tuple[str, ...],
+    first: int,
 ) -> None:
-    """Take all measures; the two libraries take turns."""
+    """Take all measures."""
     for task in tasks:
-        for seed in range(task.partitions):
+        for seed in range(first, first + task.partitions):
             split = task.split(seed)
-            ls = width(split, task.name)
-            for name in (OURS, PEER):
-                book.run(task.name, name, seed, lambda s=split, m=name, w=ls: of(s, fit(s, m, w)))
+            measured = measures(split, width(split, task.name))
+            for name in names:
+                book.run(task.name, name, seed, partial(measured, name))
+
+
+def thesis(book: Book, data: Path, partitions: int, first: int) -> str:
+    """Return the rows of table 4.9 of the thesis, and ours on its partitions of Boston."""
+    rows = bsvm.datasets.load_folder(data / "boston")
+    root, every = float(np.sqrt(rows.X.shape[1])), np.arange(BOSTON)
+    widths = [{"ls": root * factor} for factor in (0.5, 0.7, 1.0, 1.4, 2.0)]
+    fixed = RelevanceVectorRegressor()
+    grid = {"hyperparameters": widths}
+    ways = {
+        "a width of the root of 13": fixed,
+        "width by 5 folds": GridSearchCV(fixed, grid, scoring="neg_mean_squared_error", cv=5),
+        "width by the evidence": GridSearchCV(fixed, grid, scoring=evidence, cv=[(every, every)]),
+    }
+    for seed in range(first, first + partitions):
+        split = shuffled(rows.X, rows.y, BOSTON, seed)
+        for name, model in ways.items():
+            measured = partial(squared_error, model, split)
+            book.run(f"boston, n = {BOSTON}", f"ours, {name}", seed, measured)
+        measured = partial(squared_error_of_peer, split, root)
+        book.run(f"boston, n = {BOSTON}", "fastrvm, the first of these widths", seed, measured)
+    shown = []
+    for name, found in book.entries[f"boston, n = {BOSTON}"].items():
+        ase, count = (np.array([r[key] for r in found.values()]) for key in ("ase", "support"))
+        error = ase.std(ddof=1) / np.sqrt(ase.size)
+        shown.append([name, f"{ase.mean():.2f} ± {error:.2f}", f"{count.mean():.0f}"])
+    shown += [[name, f"{ase:.2f}", ""] for name, ase in CITED.items()]
+    return table("method | average squared error | relevance vectors", shown, left=1)
+
+
+def evidence(model: Any, X: np.ndarray, y: np.ndarray) -> float:
+    """Return the log evidence of a fit, for a grid search."""
+    return float(model.log_evidence_)
+
+
+def squared_error(model: Any, split: Split) -> dict[str, float]:
+    """Fit, and return the mean squared error of new rows."""
+    found = clone(model).fit(split.X, split.y)
+    best = getattr(found, "best_estimator_", found)
+    ase = float(np.mean((best.predict(split.X_new) - split.y_new) ** 2))
+    return {"ase": ase, "support": best.relevance_.size}
+
+
+def squared_error_of_peer(split: Split, ls: float) -> dict[str, float]:
+    """Fit fastrvm, and return the mean squared error of new rows."""
+    inside, targets = prepared(split, True)
+    model = regressor(PEER, ls)().fit(inside.X, inside.y)
+    mean = targets.centre[0] + targets.spread[0] * model.predict(inside.X_new)
+    ase = float(np.mean((mean - split.y_new) ** 2))
+    return {"ase": ase, "support": model.relevance_.size}
 
 
 def times(book: Book) -> Iterator[list[str]]:
-    """Yield, for each set, CPU seconds and their ratio."""
+    """Yield, for each set, CPU seconds, the geometric mean of their ratio and a paired test."""
+    found = []
     for task, methods in book.entries.items():
         mine, theirs = (
             np.array([methods[name][s]["cpu"] for s in sorted(methods[OURS])])
             for name in (OURS, PEER)
         )
-        ratios = theirs / mine
+        found.append((task, mine, theirs, np.log(theirs / mine)))
+    corrected = holm([float(stats.ttest_1samp(d, 0.0).pvalue) for *_, d in found])
+    for (task, mine, theirs, d), p in zip(found, corrected, strict=True):
+        ratios = np.exp(d)
+        said = "as fast" if p > LEVEL else "faster" if d.mean() > 0.0 else "**slower**"
         yield [
             task,
             f"{1e3 * np.median(mine):.1f}",
             f"{1e3 * np.median(theirs):.1f}",
-            f"{np.median(ratios):.1f}",
+            f"{np.exp(d.mean()):.2f}",
             f"{ratios.min():.1f} to {ratios.max():.1f}",
+            f"{p:.2g}",
+            said,
         ]
 
 
@@ -168,7 +291,10 @@ def section(book: Book, title: str, keys: dict[str, int], compared: dict[str, st
     for key, said in compared.items():
         found = with_better_peer(book, OURS, (PEER,), key, keys[key])
         parts.append(f"### {said}\n\n{table(COMPARED, found, left=2)}")
-    head = "set | ours, ms | fastrvm, ms | times as long | over the partitions"
+        if key == "nlpd":
+            found = with_better_peer(book, OURS, (WHOLE,), key, keys[key])
+            parts.append(f"### {said}, whole\n\n{table(COMPARED, found, left=2)}")
+    head = "set | ours, ms | fastrvm, ms | times as long | over the partitions | p | so ours is"
     parts.append(f"### CPU time, medians\n\n{table(head, times(book), left=1)}")
     heads = "set | library | " + " | ".join("CPU s" if k == "cpu" else k for k in keys)
     heads = heads.replace("support", "relevance vectors").replace("ece", "calibration error, %")
@@ -176,10 +302,16 @@ def section(book: Book, title: str, keys: dict[str, int], compared: dict[str, st
     return "\n".join(parts)
 
 
-def report(books: tuple[Book, Book], partitions: int) -> str:
+def tally(rows: Iterable[list[str]]) -> str:
+    """Count what the last column says."""
+    said = Counter(row[-1].strip("*") for row in rows)
+    return ", ".join(f"{word} on {count}" for word, count in said.most_common())
+
+
+def report(books: tuple[Book, Book], partitions: int, first: int, boston: str) -> str:
     """Return the page."""
     used = machine(
-        "one pinned core that other work shared, one BLAS thread",
+        "one BLAS thread, shared with other work",
         "numpy",
         "scipy",
         "scikit-learn",
@@ -198,8 +330,10 @@ def report(books: tuple[Book, Book], partitions: int) -> str:
         CLASSES,
         {"log loss": "Log loss", "error": "Error in per cent"},
     )
-    faster = sum(float(row[3]) >= 1.0 for book in books for row in times(book))
-    sets = sum(len(book.entries) for book in books)
+
+    def scores(book: Book, key: str, peer: str = PEER) -> str:
+        return tally(with_better_peer(book, OURS, (peer,), key, 4))
+
     return f"""# Relevance vector machines
 
 Measured by `benchmarks/relevance.py` on {used}.
@@ -207,36 +341,73 @@ Measured by `benchmarks/relevance.py` on {used}.
 `RelevanceVectorRegressor` and `RelevanceVectorClassifier` against `RVR` and `RVC` of fastrvm, which
 is the SparseBayes algorithm of Tipping and Faul in C++. Both have standardised columns (and targets
 in regression), a constant among the basis functions, and a Gaussian kernel of the same width: 0.35
-for sinc, the root of the number of columns else. All other settings are defaults. There are
-{partitions} partitions, two of abalone. Each fit is made {TIMES} times in a row,
-unless one takes a second, and the fastest counts; both include the kernel matrix. The RMSE
-of sinc and friedman1 is that of the noise-free function. A star marks partitions that come with the
-data. p by a paired t test, corrected for the sets by Holm's method. The load of the machine was
-{np.nanmin(loads):.1f} to {np.nanmax(loads):.1f}.
+for sinc, the root of the number of columns else. All other settings are defaults. Each set has
+{partitions} partitions, of seeds {first} to {first + partitions - 1}. Each fit is made
+{TIMES} times, unless one takes a second, the libraries in turn, and the fastest counts; both
+include the kernel matrix. The RMSE of sinc and friedman1 is that of the noise-free function. p by a
+paired t test, corrected for the sets of a table by Holm's method; that of the times is of their
+logarithms. Times are CPU seconds; the load of the machine was {np.nanmin(loads):.1f} to
+{np.nanmax(loads):.1f}, median {np.nanmedian(loads):.1f}.
 
-On {faster} of {sets} sets ours takes no longer; where it does, a fit takes some milliseconds, of
-which much is Python. With so few partitions only large differences of the scores can be told.
-How often the noise is renewed was chosen among three schedules on these sets, so that they are no
-clean test of it.
+Ours is:
+
+| in | sets |
+|---|---|
+| RMSE | {scores(books[0], "rmse")} |
+| negative log predictive density | {scores(books[0], "nlpd")} |
+| the same against all of fastrvm's covariance | {scores(books[0], "nlpd", WHOLE)} |
+| log loss | {scores(books[1], "log loss")} |
+| error | {scores(books[1], "error")} |
+| CPU time, regression | {tally(times(books[0]))} |
+| CPU time, classification | {tally(times(books[1]))} |
+
+Nothing was chosen on the rows of this page. That the noise is held for ten rounds was chosen among
+three schedules on five partitions of each of these sets, for an earlier page. On friedman2,
+friedman3, sines and sums of smooth functions none, three and ten rounds are alike; with 20 the
+scores are a little better on some and worse on others, and with 15 matrices are singular where
+there is no noise, so it stayed. What was done for speed was measured on these, and on moons,
+circles, blobs and pairs of digits. Simulated rows are new. Partitions of real rows overlap, with
+each other and with those of the earlier page; the t test takes them as independent, so that p is
+too small there rather than too large.
+
+"fastrvm, whole" is about the error bars of fastrvm with a constant. Its `predict` takes the block
+of the kernel functions from the covariance of the weights and leaves out the row of the constant,
+which goes against them, so that its error bars are too wide. "Whole" are the same fits with all of
+the covariance, at their precisions and noise.
 
 {regression}
-{classes}"""
+{classes}
+## Table 4.9 of the thesis
+
+100 random partitions of the Boston housing data into 481 rows and 25 new ones. Ours have a Gaussian
+kernel and standardised columns; the width is one of five from half to twice the root of 13.
+Standard errors are over the partitions. The rows without them are cited from [Chu03].
+
+Nothing here comes to the 7.46 that is cited from Tipping, and fastrvm does no better on the same
+partitions. How the columns were scaled there is not said.
+
+{boston}"""
 
 
 def main() -> None:
     """Take the measures and write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--partitions", type=int, default=5)
+    parser.add_argument("--partitions", type=int, default=30)
+    parser.add_argument("--first", type=int, default=1000)
     parser.add_argument("--resume", type=Path)
     options = parser.parse_args()
     for name in (OURS, PEER):  # compile and load
-        forecast(sinc(0.0, 50, 0), name, 0.35)
-        verdict(two_gaussians(50, 0), name, 1.0)
+        forecasts(sinc(0.0, 50, 0), 0.35)(name)
+        verdicts(two_gaussians(50, 0), 1.0)(name)
     books = Book(options.resume), Book(options.resume)
-    measure(books[0], regressions(options.data, options.partitions), forecast, of_forecast)
-    measure(books[1], classifications(options.data, options.partitions), verdict, of_verdict)
-    REPORT.write_text(report(books, options.partitions), encoding="utf-8")
+    sets = regressions(options.data, options.partitions)
+    measure(books[0], sets, forecasts, (OURS, PEER, WHOLE), options.first)
+    sets = classifications(options.data, options.partitions)
+    measure(books[1], sets, verdicts, (OURS, PEER), options.first)
+    boston = thesis(Book(options.resume), options.data, 100, options.first)
+    text = report(books, options.partitions, options.first, boston)
+    REPORT.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ import numpy as np
 import pytensor.tensor as pt
 import pytest
 from scipy.integrate import dblquad, quad
+from scipy.stats import norm
 
 from pymc_bsvm import LowRank, gao_evidence, losses
 from pymc_bsvm.approximations import Gao, approximation_of
@@ -321,6 +322,37 @@ def test_the_derivative_in_C_of_the_paper_holds_the_duals():
     new = (n + size.size) / (lost + (1.0 / (C - size)).sum() + n * epsilon / (epsilon * C + 1.0))
     assert held == pytest.approx((n + size.size) * (1.0 / C - 1.0 / new), abs=1e-9)
     assert got.gradient.parameters[0] != pytest.approx(held, rel=1e-2)
+
+
+def test_the_function_depends_on_c_times_the_variance_of_the_kernel():
+    """So the C of the lowest error moves with that variance, and the C of the noise does not."""
+    x, y = wave()
+    z, epsilon = np.linspace(0.0, 4.0 * np.pi, 50), 0.4
+    one, other = (
+        gao_evidence(
+            rbf(x, x, eta), y, losses.EpsilonInsensitive(C, epsilon)
+        ).posterior.predict_mean(rbf(x, z, eta))
+        for eta, C in ((1.0, 0.6), (0.5, 2.4))
+    )
+    np.testing.assert_allclose(other, one, atol=1e-8)
+
+
+def test_the_evidence_and_the_error_are_not_best_at_one_c():
+    """Their figures 2 and 3 with their kernel: the evidence is for C = 2.1, the error for 0.6."""
+    z, sets, values = np.linspace(0.0, 4.0 * np.pi, 200), 50, []
+    sd, epsilon = math.sqrt(0.5), 0.4
+    for seed in range(sets):
+        x, y = wave(100, seed)
+        K, cross = rbf(x, x), rbf(x, z)
+        for C in (0.6, 2.1):
+            found = gao_evidence(K, y, losses.EpsilonInsensitive(C, epsilon))
+            off = found.posterior.predict_mean(cross) - np.sin(z)
+            t = (np.stack([off, -off]) - epsilon) / sd  # new targets, on both sides of the tube
+            error = sd * (t * norm.cdf(t) + norm.pdf(t)).sum(axis=0).mean()
+            values.append((found.log_evidence, error))
+    more = np.diff(np.reshape(values, (sets, 2, 2)), axis=1)[:, 0]
+    # each is higher at 2.1 by more than three standard errors over the sets
+    assert (more.mean(axis=0) > 3.0 * more.std(axis=0, ddof=1) / math.sqrt(sets)).all()
 
 
 def test_it_rises_without_bound_where_a_row_leaves_the_margin():

@@ -40,12 +40,15 @@ class Dictionary:
     ) -> None:
         self.kernel, self.values, self.X, self.bias = kernel, values, X, bias
         self.n = len(X)
-        self._matrix = kernel.matrix(values, X) if self.n**2 <= held else None
+        self._matrix: Array | None = None
+        if self.n**2 <= held:
+            self._matrix = np.ones((self.n, self.n + bias))
+            self._matrix[:, : self.n] = kernel.matrix(values, X)
         self.lengths = np.ones(self.n + bias)
-        squares = self.energies(np.ones(self.n))
+        squares = self._squares()
         self.lengths = np.where(squares > 0.0, np.sqrt(squares), np.inf)
         if self._matrix is not None:
-            self._matrix /= self.lengths[: self.n]
+            self._matrix /= self.lengths
 
     @property
     def size(self) -> int:
@@ -54,13 +57,18 @@ class Dictionary:
 
     def column(self, place: int) -> Array:
         """Return a column."""
+        if self._matrix is not None:
+            return self._matrix[:, place].copy()
         if place == self.n:
             return np.full(self.n, 1.0 / self.lengths[place])
-        return np.array(self._columns(slice(place, place + 1))[:, 0])
+        return self._columns(slice(place, place + 1))[:, 0]
 
     def blocks(self) -> Iterator[tuple[slice, Array]]:
         """Yield all columns with their places, some at a time."""
-        step = self.n if self._matrix is not None else max(_BLOCK // self.n, 1)
+        if self._matrix is not None:
+            yield slice(0, self.size), self._matrix
+            return
+        step = max(_BLOCK // self.n, 1)
         for start in range(0, self.n, step):
             places = slice(start, min(start + step, self.n))
             yield places, self._columns(places)
@@ -74,15 +82,13 @@ class Dictionary:
             result[places] = v @ block
         return result
 
-    def energies(self, weight: Array) -> Array:
-        """Return the weighted sums of squares of all columns."""
+    def _squares(self) -> Array:
+        """Return the sums of squares of all columns."""
         result = np.empty(self.size)
         for places, block in self.blocks():
-            result[places] = weight @ (block * block)
+            result[places] = np.einsum("ij,ij->j", block, block)
         return result
 
     def _columns(self, places: slice) -> Array:
-        if self._matrix is not None:
-            return self._matrix[:, places]
-        block = self.kernel.matrix(self.values, self.X, self.X[places])
+        block: Array = self.kernel.matrix(self.values, self.X, self.X[places])
         return block / self.lengths[places]

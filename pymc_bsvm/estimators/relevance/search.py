@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from pymc_bsvm._typing import Array
 
-__all__ = ["Choosing", "Chosen", "choose"]
+__all__ = ["Choosing", "Chosen", "choose", "indefinite"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,3 +83,11 @@ def choose(model: Choosing, tol: float, max_iter: int) -> Chosen:
     model.renew(still=True)
     path.append(model.log_evidence)
     return model.chosen(np.array(path), converged)
+
+
+def indefinite(size: int) -> np.linalg.LinAlgError:
+    """Return the error of weights without a posterior."""
+    return np.linalg.LinAlgError(
+        f"The precision of {size} weights is not positive definite. "
+        "Check the kernel, and whether rows are nearly equal."
+    )

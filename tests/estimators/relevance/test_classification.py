@@ -22,7 +22,7 @@ def test_the_mode_is_that_of_dense_matrices():
     Phi, alpha = cases.columns(X, 1.0)[:, [3, 8, 20, 40]], np.array([0.1, 1.0, 0.01, 3.0])
     expected = cases.laplace(Phi, alpha, t)
     for start in (np.zeros(4), np.array([20.0, -30.0, 5.0, 9.0])):
-        mode = Mode.of(Phi, alpha, t, start)
+        mode = Mode.of(Phi.T.copy(), alpha, t, start)
         np.testing.assert_allclose(mode.weights, expected.weights, rtol=1e-5)
         np.testing.assert_allclose(mode.half.T @ mode.half, expected.covariance, rtol=1e-5)
         assert mode.log_evidence == pytest.approx(expected.log_evidence, abs=1e-9)
