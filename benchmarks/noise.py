@@ -43,6 +43,7 @@ OURS: dict[str, dict[str, Any]] = {
     "default": {},
     "noise of the model": {"noise": "loss"},
     "Student": {"noise": "student"},
+    "contaminated": {"noise": "contaminated"},
     "beta of the papers": {"beta": "papers"},
 }
 PEERS = ("GPR", "GPy Student-t")

@@ -33,6 +33,10 @@ BY_CLOUDPICKLE = (
     *(gp.BSVR, gp.BTSVC, gp.Laplace, *SPARSE),
     *(losses.Formulas, losses.NoiseFormulas),
 )
+NOISE = (
+    bsvm.evidence.StudentNoise(4.0, 0.1),
+    bsvm.evidence.ContaminatedNoise(losses.Gaussian(0.1), 0.05, 10.0),
+)
 
 
 # ---- what is public -----------------------------------------------------------------------------
@@ -175,7 +179,7 @@ def plain_examples() -> tuple[object, ...]:
         evidence.gradient,
         evidence.certificate,
         bsvm.evidence.LeaveOneOut(y, [evidence.cavity]),
-        *(bsvm.evidence.StudentNoise(4.0, 0.1), bsvm.evidence.StudentNoise(4.0, 0.1).convolution()),
+        *(part for noise in NOISE for part in (noise, noise.convolution())),
         *(ep, ep.status, ep.gradient, ep.sweep, ep.sweep.sites, ep.approximation),
         bsvm.gao_evidence(K, y, losses.EpsilonInsensitive(10.0, 0.1)),
         bsvm.evidence.EPError("It failed. Try again.", solution, ep),

@@ -68,11 +68,12 @@ class BayesianSVR(RegressionPredictions, RecursiveRegressor):
         Largest half width of the tube, in standard deviations of the targets. A wider tube can hold
         nearly all targets of noise that is almost uniform, whatever the function is: the evidence
         may then prefer a function that explains nothing.
-    noise : {"auto", "loss", "student", "model"}, default "auto"
+    noise : {"auto", "loss", "student", "contaminated", "model"}, default "auto"
         Noise of the predictions. It is fitted after the hyperparameters, to the density of each
-        target given all the others: in the family of the loss, of Student's t distribution, or of
-        the better of the two. "model" leaves it as the evidence found it, `loss_`. The function,
-        `log_evidence_` and `to_pymc` do not depend on it.
+        target given all the others: in the family of the loss, of Student's t distribution, as
+        Gaussian noise that is wider in a share of the rows, "contaminated", or as the best of the
+        three. "model" leaves it as the evidence found it, `loss_`. The function, `log_evidence_`
+        and `to_pymc` do not depend on it.
     approximation : str or Approximation, default "auto"
         How the evidence and the posterior are approximated: a name, or an object of
         `pymc_bsvm.approximations`. "auto" is Laplace's method, or expectation propagation for a
@@ -117,7 +118,7 @@ class BayesianSVR(RegressionPredictions, RecursiveRegressor):
         kernels that have them "ls" and "period", arrays of one number for each column.
     loss_ : RegressionLoss
         The loss of the model with its parameters, in the units of the data.
-    noise_ : RegressionLoss or StudentNoise
+    noise_ : RegressionLoss, StudentNoise or ContaminatedNoise
         The noise of the predictions, in the units of the data.
     choices_ : DataFrame
         The models and numbers of inducing points that were tried, in the units of the machine, and

@@ -5,6 +5,7 @@ All in NumPy; `pymc_bsvm.graph` has the same as expressions of PyTensor.
 
 from pymc_bsvm._moved import moved
 from pymc_bsvm.evidence.approximation import Approximation, Evidence
+from pymc_bsvm.evidence.contaminated import ContaminatedNoise
 from pymc_bsvm.evidence.ep import EP, EPError, EPEvidence, EPWarning, ep_evidence
 from pymc_bsvm.evidence.gao import Gao, GaoEvidence, gao_evidence
 from pymc_bsvm.evidence.laplace import Laplace, LaplaceEvidence, laplace_evidence
@@ -23,6 +24,7 @@ __all__ = [
     "Approximation",
     "Cavity",
     "ClassPredictive",
+    "ContaminatedNoise",
     "EPError",
     "EPEvidence",
     "EPWarning",

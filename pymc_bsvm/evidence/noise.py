@@ -17,22 +17,26 @@ from scipy.special import logsumexp
 
 from pymc_bsvm._typing import Array
 from pymc_bsvm._validation import positive
+from pymc_bsvm.evidence.contaminated import ContaminatedNoise
 from pymc_bsvm.evidence.posterior import Cavity, times
+from pymc_bsvm.evidence.prediction import Noise
 from pymc_bsvm.evidence.student import StudentNoise
 from pymc_bsvm.losses.base import RegressionLoss
+from pymc_bsvm.losses.gaussian import Gaussian
 
 __all__ = ["LeaveOneOut", "Noise", "NoiseKind", "check_kind", "fit_noise"]
 
-type NoiseKind = Literal["auto", "loss", "student", "model"]
+type NoiseKind = Literal["auto", "loss", "student", "contaminated", "model"]
 
 _REACH = 1000.0  # how far a parameter goes from its start, as a factor
 _SETTLED, _LEVEL = 1e-7, 1e-4  # nats for each row: gains and slopes that are nothing
 _FEWEST = 10  # rows that tell of the shape of their noise
 _NU_START, _NU_LOW, _NU_HIGH = 4.0, 1.5, 300.0
-
-
-type Noise = RegressionLoss | StudentNoise
-"""What is added to the function."""
+_SOME = 60  # rows of which a few may be gross errors
+_FURTHER = 2.0  # nats that a third parameter has to gain
+_ERRORS = ((0.05, 8.0), (0.2, 3.0), (0.02, 20.0))  # shares and factors from which to search
+_MOST, _LEAST_FACTOR = 0.5, 2.0  # beyond them the two parts are not wide and narrow
+_MAD = 0.6745  # of a standard normal distribution
 
 
 @dataclass(frozen=True)
@@ -73,14 +77,16 @@ def fit_noise(others: LeaveOneOut, loss: RegressionLoss, kind: NoiseKind) -> Noi
     loss : RegressionLoss
         The noise of the model. Its parameters on the positive half line are fitted; others, such as
         ``beta``, are kept.
-    kind : {"auto", "loss", "student", "model"}
-        "loss" is the family of the loss, "student" that of Student's t, "auto" the one with the
-        higher score. "model" is the noise of the model as it stands; fewer than ten rows leave
-        "auto" with that, too.
+    kind : {"auto", "loss", "student", "contaminated", "model"}
+        "loss" is the family of the loss, "student" that of Student's t, "contaminated" Gaussian
+        noise that is at least twice as wide in at most half of the rows. "auto" is the one of the
+        first two with the higher score, or, from 60 rows on, contaminated noise if that gains two
+        nats more. "model" is the noise of the model as it stands; fewer than ten rows leave "auto"
+        with that, too.
 
     Returns
     -------
-    RegressionLoss or StudentNoise
+    RegressionLoss, StudentNoise or ContaminatedNoise
         The best of the family; at worst the noise that was given.
     """
     check_kind(kind)
@@ -88,18 +94,24 @@ def fit_noise(others: LeaveOneOut, loss: RegressionLoss, kind: NoiseKind) -> Noi
         return loss
     if kind == "student":
         return _of_student(others, loss)
+    if kind == "contaminated":
+        return _of_contaminated(others, loss)
     of_family = _of_family(others, loss)
     if kind == "loss":
         return of_family
-    found: list[Noise] = [of_family, _of_student(others, of_family)]
-    return max(found, key=others.score)
+    simple: list[Noise] = [of_family, _of_student(others, of_family)]
+    best = max(simple, key=others.score)
+    if others.y.size < _SOME:
+        return best
+    further = _of_contaminated(others, of_family)
+    return further if others.score(further) > others.score(best) + _FURTHER else best
 
 
 def check_kind(kind: Any) -> None:
     """Raise unless it is a kind of noise."""
     if kind not in get_args(NoiseKind.__value__):
         raise ValueError(
-            "noise must be 'auto', 'loss', 'student' or 'model', but it is "
+            "noise must be 'auto', 'loss', 'student', 'contaminated' or 'model', but it is "
             f"{kind!r}. Pass one of them."
         )
 
@@ -109,7 +121,7 @@ def _of_family(others: LeaveOneOut, loss: RegressionLoss) -> RegressionLoss:
     if loss.n_rows is not None:
         raise ValueError(
             f"The noise of {loss!r} differs from row to row, so that no family can be fitted. "
-            "Pass noise='student', or the noise of the new rows."
+            "Pass noise='student' or 'contaminated', or the noise of the new rows."
         )
     free = {name: loss.fields[name] for name, d in loss.domains.items() if d == positive}
     kept = {name: value for name, value in loss.fields.items() if name not in free}
@@ -123,8 +135,7 @@ def _of_family(others: LeaveOneOut, loss: RegressionLoss) -> RegressionLoss:
 
 def _of_student(others: LeaveOneOut, loss: RegressionLoss) -> StudentNoise:
     """Return the best noise of Student's family; ``loss`` stands in for its variance."""
-    sd = float(np.sqrt(np.max(loss.variance())))
-    unit = max(others.residual, sd / _REACH)
+    sd, unit = _sizes(others, loss)
     nu, scale = _highest(
         others,
         lambda values: StudentNoise(*values),
@@ -133,6 +144,28 @@ def _of_student(others: LeaveOneOut, loss: RegressionLoss) -> StudentNoise:
         np.array([_NU_HIGH, unit * _REACH]),
     )
     return StudentNoise(nu, scale, stand_in=sd)
+
+
+def _of_contaminated(others: LeaveOneOut, loss: RegressionLoss) -> ContaminatedNoise:
+    """Return the best Gaussian noise of which a share is wider; ``loss`` gives a size to it."""
+
+    def noise(values: Array) -> ContaminatedNoise:
+        sigma, share, factor = values
+        return ContaminatedNoise(Gaussian(sigma), share, factor)
+
+    _, unit = _sizes(others, loss)
+    rarest = min(1.0 / others.rows, _ERRORS[-1][0])
+    low = np.array([unit / _REACH, rarest, _LEAST_FACTOR])
+    high = np.array([unit * _REACH, _MOST, _REACH])
+    starts = [np.array([unit / _MAD, *errors]) for errors in _ERRORS]
+    found = [noise(_highest(others, noise, start, low, high)) for start in starts]
+    return max(found, key=others.score)
+
+
+def _sizes(others: LeaveOneOut, loss: RegressionLoss) -> tuple[float, float]:
+    """Return the standard deviation of noise, and the size of a residual that is not zero."""
+    sd = float(np.sqrt(np.max(loss.variance())))
+    return sd, max(others.residual, sd / _REACH)
 
 
 def _highest(

@@ -18,20 +18,29 @@ from numpy.typing import ArrayLike, NDArray
 
 from pymc_bsvm._typing import Array
 from pymc_bsvm._validation import Interval, check_finite
+from pymc_bsvm.evidence.contaminated import ContaminatedNoise
 from pymc_bsvm.evidence.student import StudentNoise
 from pymc_bsvm.losses.base import ClassificationLoss, Loss, RegressionLoss
 from pymc_bsvm.losses.convolution import Convolution, one_side
 from pymc_bsvm.losses.piece import log_one_minus_exp
 
-__all__ = ["ClassPredictive", "RegressionPredictive", "log_predictive_density", "predictive"]
+__all__ = [
+    "ClassPredictive",
+    "Noise",
+    "RegressionPredictive",
+    "log_predictive_density",
+    "predictive",
+]
 
+type Noise = RegressionLoss | StudentNoise | ContaminatedNoise
+"""What is added to the function."""
 type RandomSeed = int | np.random.Generator | np.random.SeedSequence | None
 
 _NONNEGATIVE = Interval(low=0.0, includes_low=True)
 
 
 @dataclass(frozen=True, eq=False)
-class _Predictive[L: (RegressionLoss | StudentNoise, ClassificationLoss)]:
+class _Predictive[L: (Noise, ClassificationLoss)]:
     """A Gaussian latent value seen through a loss."""
 
     latent_mean: Array
@@ -65,11 +74,12 @@ class _Predictive[L: (RegressionLoss | StudentNoise, ClassificationLoss)]:
 
 
 @dataclass(frozen=True, eq=False)
-class RegressionPredictive(_Predictive[RegressionLoss | StudentNoise]):
+class RegressionPredictive(_Predictive[Noise]):
     """The distribution of targets ``t = f* + noise`` with ``f* ~ N(latent_mean, latent_variance)``.
 
     The noise has the density ``exp(-loss) / Z``. The density of the sum is exact and in closed form
-    for SILF and its relatives and for Gaussian noise, by quadrature for other losses.
+    for SILF and its relatives, for Gaussian noise and where a share of these is wider, by
+    quadrature for other losses.
 
     Parameters
     ----------
@@ -78,9 +88,9 @@ class RegressionPredictive(_Predictive[RegressionLoss | StudentNoise]):
     latent_variance : array_like
         Variances of the latent values without the noise, in squared units of the target; not
         negative. Where it is zero, the target is the mean plus noise.
-    loss : RegressionLoss
-        The negative log density of the noise. Vectors of parameters belong to the last axis of the
-        latent values: one number for each predicted row.
+    loss : RegressionLoss, StudentNoise or ContaminatedNoise
+        The negative log density of the noise, or noise for predictions alone. Vectors of
+        parameters belong to the last axis of the latent values: one number for each predicted row.
 
     Raises
     ------
@@ -309,6 +319,8 @@ def _check_loss(loss: Any, task: str) -> None:
     """Raise unless ``loss`` is a normalised loss of the task, or noise for predictions alone."""
     if isinstance(loss, StudentNoise) and task == "regression":
         return
+    if isinstance(loss, ContaminatedNoise) and task == "regression":
+        loss = loss.core
     if not isinstance(loss, Loss):
         raise TypeError(
             f"loss must be a loss object, but got {loss!r} of type {type(loss).__name__}. "

@@ -119,10 +119,10 @@ class Conditioned(ByCloudpickle):
         ----------
         Xnew : array_like of shape (n_new, d)
             New inputs.
-        noise : {"auto", "loss", "student", "model"}, loss or StudentNoise, optional
+        noise : {"auto", "loss", "student", "contaminated", "model"} or noise, optional
             Noise of the new targets, for regression: that of the "model" unless told. Other names
-            have it fitted to what the training rows say of each other, in the family of the loss,
-            as Student's t, or as the better of the two; see `fitted_noise`.
+            have it fitted to what the training rows say of each other; see `fitted_noise`. Or a
+            loss, a `StudentNoise` or a `ContaminatedNoise` of `pymc_bsvm.evidence`.
 
         Returns
         -------
@@ -142,12 +142,13 @@ class Conditioned(ByCloudpickle):
 
         Parameters
         ----------
-        kind : {"auto", "loss", "student", "model"}
-            The family of the loss, Student's t, the better of the two, or what the model has.
+        kind : {"auto", "loss", "student", "contaminated", "model"}
+            The family of the loss, Student's t, Gaussian noise that is wider in a share of the
+            rows, the best of the three, or what the model has.
 
         Returns
         -------
-        RegressionLoss or StudentNoise
+        RegressionLoss, StudentNoise or ContaminatedNoise
         """
         problem = self.evidence.problem
         if not isinstance(problem.loss, RegressionLoss):

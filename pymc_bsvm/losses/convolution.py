@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import reduce
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,8 +45,10 @@ class Convolution:
 
     loss: RegressionLoss
 
-    symmetric: ClassVar[bool] = False
-    """Whether the density is the same on both sides of zero."""
+    @property
+    def symmetric(self) -> bool:
+        """Whether the density is the same on both sides of zero."""
+        return False
 
     @property
     def unit(self) -> float | None:

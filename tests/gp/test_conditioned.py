@@ -124,7 +124,7 @@ def test_the_noise_of_new_targets_may_be_fitted():
     with model:
         at = gp.at(POINT)
         posterior = at.evidence.posterior
-        for kind in ("loss", "student"):
+        for kind in ("loss", "student", "contaminated", "auto"):
             noise = at.fitted_noise(kind)
             distribution = at.predictive(X[:3], noise=kind)
             assert distribution.loss == noise
@@ -133,7 +133,8 @@ def test_the_noise_of_new_targets_may_be_fitted():
             )
             cavity = posterior.cavity
             fitted = noise.convolution().log_density(y - cavity.mean, cavity.variance).sum()
-            assert fitted >= posterior.log_predictive.sum() - (kind == "student")
+            another = kind in ("student", "contaminated")
+            assert fitted >= posterior.log_predictive.sum() - another
         assert at.predictive(X[:3]).loss.C == POINT["C"]
         assert at.predictive(X[:3], noise="model").loss == at.predictive(X[:3]).loss
     with pytest.raises(ValueError, match="noise must be"):

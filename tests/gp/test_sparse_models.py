@@ -120,8 +120,9 @@ def test_what_a_point_says(data):
     assert cross.shape == (25, 9)
     np.testing.assert_array_equal(mean, 0.0)
     np.testing.assert_allclose(variance, 1.9)
-    fitted = at.predictive(data.new, noise="student")
-    assert np.isfinite(fitted.quantile(0.5)).all()
+    for kind in ("student", "contaminated"):
+        fitted = at.predictive(data.new, noise=kind)
+        assert np.isfinite(fitted.quantile(0.5)).all()
 
 
 def test_probabilities(data):

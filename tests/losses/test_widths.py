@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from scipy.special import ndtri
 
+from pymc_bsvm.evidence.contaminated import ContaminatedNoise
 from pymc_bsvm.evidence.prediction import RegressionPredictive
 from pymc_bsvm.evidence.student import StudentNoise
-from pymc_bsvm.losses import SILF, EpsilonInsensitive, Huber, Laplace
+from pymc_bsvm.losses import SILF, EpsilonInsensitive, Gaussian, Huber, Laplace
 from pymc_bsvm.losses.convolution import Convolution, PiecewiseConvolution
 from pymc_bsvm.losses.widths import over_widths
 from tests.losses.test_new_loss import Skewed
@@ -20,6 +21,8 @@ NOISE = [
     Laplace(10.0),
     StudentNoise(3.0, 0.1),
     Skewed(20.0, 40.0, 500.0, 900.0),
+    ContaminatedNoise(Gaussian(0.1), 0.05, 10.0),
+    ContaminatedNoise(SILF(22.0, 0.1, 0.3), 0.2, 3.0),
 ]
 RANGES = {"narrow": (0.0, 0.05), "alike": (0.2, 0.2), "usual": (0.01, 0.5), "all": (1e-8, 1e4)}
 SHARES = np.array([1e-12, 0.05, 0.25, 0.5, 0.9, 1.0 - 1e-9])
