@@ -8,7 +8,6 @@ from typing import Any, Self
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
-from scipy.special import logsumexp
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted
@@ -16,11 +15,16 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted
 from pymc_bsvm._typing import Array
 from pymc_bsvm.estimators.base import one_or_all
 from pymc_bsvm.estimators.class_weight import class_factors
-from pymc_bsvm.estimators.data import Held
+from pymc_bsvm.estimators.data import Data, Held
 from pymc_bsvm.estimators.kernels.precomputed import UnknownVariance
 from pymc_bsvm.estimators.likelihood import classification_likelihood
-from pymc_bsvm.estimators.odds import log_share_of_only_one
+from pymc_bsvm.estimators.odds import averaged_log_odds
 from pymc_bsvm.estimators.recursive import RecursiveClassifier
+from pymc_bsvm.estimators.sharpness import (
+    fit_sharpness,
+    left_out_log_odds,
+    log_probabilities,
+)
 from pymc_bsvm.estimators.threads import few_threads
 from pymc_bsvm.estimators.trained import Trained, choices_of, table_of
 from pymc_bsvm.estimators.tree import tree_of
@@ -59,6 +63,11 @@ class BayesianSVC(ClassifierMixin, RecursiveClassifier):
         and its ``on_failure``: an end above the tolerance is a `ConvergenceWarning`.
     offset : float, default 100.0
         Variance of the constant in (5.13) of [Chu03]_; the margin of the likelihood is one.
+    calibration : {"auto", "model"}, default "auto"
+        Whether the odds are raised to a power, `sharpness_`, that is fitted after the
+        hyperparameters to the probability of each label given all the others. "auto" does so if
+        that gains more than a nat. "model" leaves the probabilities as the model has them; so do
+        inducing points. Predicted labels, `log_evidence_` and `to_pymc` do not depend on it.
     class_weight : dict, "balanced" or None, default None
         How often rows of each class count.
     n_jobs : int or None, default None
@@ -86,6 +95,8 @@ class BayesianSVC(ClassifierMixin, RecursiveClassifier):
         over the classes.
     feature_importances_ : ndarray of shape (n_features,)
         The relevances divided by their sum.
+    sharpness_ : float
+        The power of the odds, one for all classes: above one where the model is timid.
     approximation_ : Approximation
         How the evidence was approximated.
     gap_ : float
@@ -136,6 +147,7 @@ class BayesianSVC(ClassifierMixin, RecursiveClassifier):
         inducing: int | str | None = None,
         offset: float = 100.0,
         standardize: bool = True,
+        calibration: str = "auto",
         class_weight: Mapping[Any, float] | str | None = None,
         restarts: int = 1,
         full_bayes: bool = False,
@@ -163,6 +175,7 @@ class BayesianSVC(ClassifierMixin, RecursiveClassifier):
             progressbar=progressbar,
         )
         self.loss = loss
+        self.calibration = calibration
         self.class_weight = class_weight
 
     @few_threads
@@ -183,6 +196,11 @@ class BayesianSVC(ClassifierMixin, RecursiveClassifier):
         BayesianSVC
             Itself.
         """
+        if self.calibration not in ("auto", "model"):
+            raise ValueError(
+                f"calibration must be 'auto' or 'model', but it is {self.calibration!r}. "
+                "Pass one of the two."
+            )
         data = self._data(X, y, sample_weight, labels=True)
         self.classes_ = data.labels
         count = self.classes_.size
@@ -208,6 +226,7 @@ class BayesianSVC(ClassifierMixin, RecursiveClassifier):
             for label, generator in zip(chosen, generators, strict=True)
         )
         self._trained = trained
+        self.sharpness_ = self._sharpness(data)
         machines = [each.machine for each in trained]
         support = np.unique(np.concatenate([machine.support for machine in machines]))
         self.support_ = data.places(support)
@@ -243,7 +262,7 @@ class BayesianSVC(ClassifierMixin, RecursiveClassifier):
         """
         rows = self._rows(X)
         odds = [_log_odds(each, rows) for each in self._trained]
-        return odds[0] if len(odds) == 1 else np.stack(odds, axis=1)
+        return self.sharpness_ * (odds[0] if len(odds) == 1 else np.stack(odds, axis=1))
 
     def predict_log_proba(self, X: ArrayLike) -> Array:
         """Return the log probabilities of the classes, of shape (n, n_classes).
@@ -254,10 +273,7 @@ class BayesianSVC(ClassifierMixin, RecursiveClassifier):
             New inputs.
         """
         check_is_fitted(self)
-        if len(self._trained) == 1:
-            rows = self._rows(X)
-            return np.stack([_log_probability(self._trained[0], rows, s) for s in (-1, 1)], axis=1)
-        return log_share_of_only_one(self.decision_function(X))
+        return log_probabilities(self.decision_function(X))
 
     def predict_proba(self, X: ArrayLike) -> Array:
         """Return the probabilities of the classes, of shape (n, n_classes).
@@ -267,9 +283,10 @@ class BayesianSVC(ClassifierMixin, RecursiveClassifier):
 
             p_k / (1 - p_k) / sum_j p_j / (1 - p_j)
 
-        with the probability p_k of its machine. With ``full_bayes=True`` these are averages over
-        the draws already: draws of different machines are independent, so that the probability
-        that just one says yes averages to this formula at the averages.
+        with the probability p_k of its machine, whose odds have the power `sharpness_`. With
+        ``full_bayes=True`` these are averages over the draws already: draws of different machines
+        are independent, so that the probability that just one says yes averages to this formula at
+        the averages.
 
         Parameters
         ----------
@@ -352,19 +369,23 @@ class BayesianSVC(ClassifierMixin, RecursiveClassifier):
         factors = self._factors(classes)
         return weight if factors is None else weight * factors(y)
 
+    def _sharpness(self, data: Data) -> float:
+        """Return the power of the odds."""
+        if self.calibration == "model" or not isinstance(data, Held):
+            return 1.0
+        labels = np.searchsorted(self.classes_, data.y)
+        return fit_sharpness(left_out_log_odds(self._trained), labels, data.weight)
+
     def _factors(self, classes: Classes) -> ByClass | None:
         """Return how often rows of each class count; None if all do once."""
         return class_factors(self.class_weight, classes)
 
 
-def _log_probability(trained: Trained, rows: Array, sign: int) -> Array:
-    """Return the log probability of one side, averaged over the members."""
-    logs = [
-        ClassPredictive(*machine.moments(rows), machine.loss).log_probability(sign)  # type: ignore[arg-type]
-        for machine in trained.members
-    ]
-    return np.asarray(logsumexp(logs, axis=0) - np.log(len(logs)))
-
-
 def _log_odds(trained: Trained, rows: Array) -> Array:
-    return _log_probability(trained, rows, 1) - _log_probability(trained, rows, -1)
+    """Return the log odds of the label 1, averaged over the members."""
+    return averaged_log_odds(
+        [
+            ClassPredictive(*machine.moments(rows), machine.loss)  # type: ignore[arg-type]
+            for machine in trained.members
+        ]
+    )

@@ -23,7 +23,6 @@ from pymc_bsvm.evidence.laplace import Laplace
 from pymc_bsvm.evidence.posterior import Cavity, Posterior
 from pymc_bsvm.evidence.sparse_posterior import SparsePosterior
 from pymc_bsvm.losses import Loss
-from pymc_bsvm.losses.base import RegressionLoss
 from pymc_bsvm.search import Hyperparameter
 from pymc_bsvm.solvers import DualSolveError
 
@@ -202,8 +201,7 @@ class MachineEvidence:
     def machine(self, values: Array) -> Machine:
         """Return the machine at values of the hyperparameters."""
         evidence = self.evidence(values)
-        if isinstance(evidence.problem.loss, RegressionLoss):  # whose noise is learned next
-            self._sight = self._seen(values, evidence)
+        self._sight = self._seen(values, evidence)  # what is fitted next reads it
         return Machine.of(self, values, evidence)
 
     def hindsight(self, members: Sequence[Fitted]) -> Hindsight:
@@ -211,6 +209,10 @@ class MachineEvidence:
         sights = [self._sight_at(each.values) for each in members]
         loss, cavities = noise_in(1.0, members[0].loss), [sight.cavity for sight in sights]
         return Hindsight(self.y, loss, sights[0].mean, cavities, self.sample_weight)
+
+    def without_own_label(self, members: Sequence[Fitted]) -> list[Cavity]:
+        """Return the latent values without the row's own label, for each machine."""
+        return [self._sight_at(each.values).cavity for each in members]
 
     def _sight_at(self, values: Array) -> _Sight:
         """Return what `_seen` returns, without an evaluation if the last machine was there."""

@@ -1,13 +1,24 @@
-"""Probabilities of several classes from the odds of machines that know one from the rest each."""
+"""Odds of machines that know one class from the rest each, and what they say of several classes."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 import numpy as np
 from scipy.special import logsumexp
 
 from pymc_bsvm._typing import Array
+from pymc_bsvm.evidence.prediction import ClassPredictive
 
-__all__ = ["log_share_of_only_one"]
+__all__ = ["averaged_log_odds", "log_share_of_only_one"]
+
+
+def averaged_log_odds(parts: Sequence[ClassPredictive]) -> Array:
+    """Return the log odds of the label 1, of shape (n,), with probabilities averaged over parts."""
+    against, for_it = (
+        logsumexp([part.log_probability(sign) for part in parts], axis=0) for sign in (-1, 1)
+    )
+    return np.asarray(for_it - against)
 
 
 def log_share_of_only_one(log_odds: Array) -> Array:

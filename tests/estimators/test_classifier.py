@@ -34,7 +34,7 @@ def three():
 
 @pytest.fixture(scope="module")
 def model_of_three(three):
-    return BayesianSVC(approximation="laplace").fit(*three)
+    return BayesianSVC(approximation="laplace", calibration="model").fit(*three)
 
 
 def dense(X, signs, h, new, cov=cases.rbf):
@@ -59,7 +59,8 @@ def dense(X, signs, h, new, cov=cases.rbf):
     ],
 )
 def test_probabilities_are_those_of_dense_matrices(kernel, ard, cov, data):
-    model = BayesianSVC(kernel, ard=ard, approximation="laplace").fit(data.X, data.labels)
+    model = BayesianSVC(kernel, ard=ard, approximation="laplace", calibration="model")
+    model.fit(data.X, data.labels)
     signs = np.where(data.labels == "yes", 1.0, -1.0)
     evidence, mean, variance = dense(data.X, signs, model.hyperparameters_, data.new, cov)
     assert model.log_evidence_ == pytest.approx(evidence, abs=1e-6)
@@ -161,7 +162,8 @@ def test_one_against_the_rest(three, model_of_three):
     np.testing.assert_allclose(p.sum(axis=1), 1.0, rtol=1e-12)
     each = []
     for label in ("ash", "elm", "oak"):
-        alone = BayesianSVC(approximation="laplace").fit(X, labels == label)
+        alone = BayesianSVC(approximation="laplace", calibration="model")
+        alone.fit(X, labels == label)
         assert model.log_evidence_[len(each)] == pytest.approx(alone.log_evidence_, abs=1e-9)
         each.append(alone.predict_proba(new)[:, 1])
     each = np.stack(each, axis=1)
