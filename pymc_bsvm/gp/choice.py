@@ -168,7 +168,8 @@ def _log_normal(
 ) -> tuple[Any, Prior]:
     """Make a log-normal variable that starts at its median."""
     median, sigma = relative[0] * unit, relative[1]
-    variable = pm.LogNormal(name, mu=np.log(median), sigma=sigma, initval=median)
+    # Python's own 0.75 would become a float32, and so would its logarithm.
+    variable = pm.LogNormal(name, mu=np.log(median), sigma=np.float64(sigma), initval=median)
     low, high = stats.lognorm(sigma, scale=median).ppf([_TAIL, 1.0 - _TAIL])
     text = f"LogNormal({np.log(median):.3g}, {sigma:g})"
     return variable, Prior(name, text, float(low), median, float(high), reason)
@@ -330,7 +331,7 @@ def _called(
     for name in called.values():
         if model.name_for(name) in model.named_vars:
             raise ValueError(
-                f"The model has a variable {name!r} already. Pass prefix=... or names=...."
+                f"The model has a variable {name!r} already. Pass a prefix, or other names."
             )
     return called
 
@@ -343,6 +344,6 @@ def _dimension(model: pm.Model, name: str, labels: list[str]) -> str:
     if length != len(labels):
         raise ValueError(
             f"The dimension {name!r} has {length} entries, but {len(labels)} columns of X vary. "
-            "Pass dims=... with another name."
+            "Pass another name as dims."
         )
     return name
