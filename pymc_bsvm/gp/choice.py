@@ -29,7 +29,7 @@ _BELOW = 0.01  # mass of length-scales shorter than the distance of neighbours
 _ABOVE = 0.05  # longer than the diameter
 _ABOVE_ARD = 0.25  # longer than the diameter, along a column, which may not matter
 _RATIO = 100.0  # largest one of the diameter to the distance of neighbours
-_RATIO_ARD = 30.0
+_RATIO_OF_LITTLE = 30.0  # of labels, and along one of several columns, which say less
 _UNEQUAL = 30.0  # ratio of widths beyond which one length-scale does not suit all columns
 _BETA = Interval(0.0, 1.0, includes_high=True)
 _NAMES = {"regression": ("eta", "ls", "C", "epsilon"), "classification": ("eta", "ls")}
@@ -106,7 +106,7 @@ def default_priors(
 
     The diameter is twice the distance from the median within which 95 % of the rows are; so is the
     width, in one column. The distance of neighbours counts as a tenth of the diameter at most, and
-    as a hundredth at least, with ``ard`` a thirtieth.
+    as a hundredth at least, with ``ard`` or labels a thirtieth.
 
     Each variable starts at its median.
 
@@ -140,7 +140,8 @@ def default_priors(
         eta, of_eta = _log_normal(called["eta"], targets.spread, _AMPLITUDE, "spread of y")
     else:
         eta, of_eta = _log_normal(called["eta"], delta, _OF_LABELS, "delta")
-    ls, of_ls, of_inputs = _length_scale(called["ls"], inputs, active, labels, dimension)
+    ratio = _RATIO if targets.task == "regression" and not ard else _RATIO_OF_LITTLE
+    ls, of_ls, of_inputs = _length_scale(called["ls"], inputs, active, labels, ratio, dimension)
     C = epsilon = None
     of_noise: list[Prior] = []
     if targets.task == "regression":
@@ -185,13 +186,18 @@ def _gamma(name: str, mean: float, reason: str) -> tuple[Any, Prior]:
 
 
 def _length_scale(
-    name: str, X: Array, active: list[int], labels: list[str], dimension: str | None
+    name: str,
+    X: Array,
+    active: list[int],
+    labels: list[str],
+    ratio: float,
+    dimension: str | None,
 ) -> tuple[Any, list[Prior], list[str]]:
     """Make the length-scale, or one for each varying column, and say what was seen of X."""
     varying = X[:, active]
     widths = np.array([diameter_of(column[:, None]) for column in varying.T])
     units = widths if dimension else np.ones(1)
-    short, long = distances_of(varying / units, _RATIO_ARD if dimension else _RATIO)
+    short, long = distances_of(varying / units, ratio)
     above = _ABOVE_ARD if len(units) > 1 else _ABOVE
     shape, scale = inverse_gamma_between(short, long, _BELOW, above)
     low, median, high = stats.invgamma(shape, scale=scale).ppf([_TAIL, 0.5, 1.0 - _TAIL])
