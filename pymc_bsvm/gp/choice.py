@@ -102,7 +102,8 @@ def default_priors(
       misleads;
     - amplitude in classification: log-normal around delta, standard deviation of the log 1;
     - length-scale: inverse gamma with 1 % below the distance of neighbours and 5 % above the
-      diameter of the rows; with ``ard``, in units of the width of each column, 25 % above.
+      diameter of the rows; with ``ard``, in units of the width of each column, and 25 % above
+      where there are several.
 
     The diameter is twice the distance from the median within which 95 % of the rows are; so is the
     width, in one column. The distance of neighbours counts as a tenth of the diameter at most, and
