@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from pymc_bsvm.distributions import SILF, EpsilonInsensitive, Trigonometric
     from pymc_bsvm.estimators import BayesianSVC, BayesianSVR, BayesianSVRCommittee
     from pymc_bsvm.evidence import ep_evidence, gao_evidence, laplace_evidence
+    from pymc_bsvm.gp import default_priors
     from pymc_bsvm.inference import (
         compare_evidence,
         compare_posteriors,
@@ -51,6 +52,7 @@ __all__ = [
     "compare_evidence",
     "compare_posteriors",
     "datasets",
+    "default_priors",
     "diagnosis",
     "ep_evidence",
     "estimators",
@@ -91,6 +93,7 @@ _MODULES = {
     "fit_evidence": "inference",
     "latent_model": "inference",
     "gp": "",
+    "default_priors": "gp",
     "ep_evidence": "evidence",
     "gao_evidence": "evidence",
     "laplace_evidence": "evidence",

@@ -2,7 +2,7 @@
 
 A page can say in a comment ``<!-- run: draws=20 -->`` that its samplers draw that often here, with
 as many steps to tune, and that its models run without the compiler. Nothing else is changed and
-nothing is left out.
+nothing is left out. A page whose code writes a ``paragraph`` quotes it.
 """
 
 import functools
@@ -39,6 +39,12 @@ def run(path: Path) -> dict[str, object]:
     for line, code in blocks(path.read_text(encoding="utf-8")):
         exec(compile("\n" * line + code, str(path), "exec"), namespace)
     return namespace
+
+
+def quotations(text: str) -> list[str]:
+    """Return the quotations of a page, each on one line."""
+    found = re.findall(r"(?:^> .*\n)+", text, re.MULTILINE)
+    return [" ".join(line[2:] for line in lines.splitlines()) for lines in found]
 
 
 @pytest.fixture
@@ -78,14 +84,20 @@ def test_page(path, few_draws, monkeypatch, tmp_path):
         few_draws(draws)
         mode = "FAST_COMPILE"
     with pytensor.config.change_flags(mode=mode):
-        run(path)
+        namespace = run(path)
     plt.close("all")
+    if "paragraph" in namespace:
+        assert namespace["paragraph"] in quotations(path.read_text(encoding="utf-8"))
 
 
 def test_the_contract_of_losses_that_is_shown_is_the_one_that_is_shipped():
     shown = blocks((ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8"))
     shipped = (ROOT / "pymc_bsvm" / "losses" / "contract.py").read_text(encoding="utf-8")
     assert shipped in [code for _, code in shown]
+
+
+def test_quotations_are_joined():
+    assert quotations("Text:\n\n> One\n> two.\n\n> Three.\n") == ["One two.", "Three."]
 
 
 def test_every_block_of_python_is_found():

@@ -3,8 +3,10 @@
 from pymc_bsvm.gp import cov
 from pymc_bsvm.gp.bsvr import BSVR
 from pymc_bsvm.gp.btsvc import BTSVC
+from pymc_bsvm.gp.choice import default_priors
 from pymc_bsvm.gp.conditioned import Conditioned
 from pymc_bsvm.gp.laplace import Laplace
+from pymc_bsvm.gp.priors import Prior, Priors
 from pymc_bsvm.gp.sparse_bsvr import SparseBSVR
 from pymc_bsvm.gp.sparse_btsvc import SparseBTSVC
 from pymc_bsvm.gp.sparse_laplace import SparseLaplace
@@ -15,9 +17,12 @@ __all__ = [
     "BTSVC",
     "Conditioned",
     "Laplace",
+    "Prior",
+    "Priors",
     "SparseBSVR",
     "SparseBTSVC",
     "SparseLaplace",
     "SupportVectors",
     "cov",
+    "default_priors",
 ]

@@ -58,9 +58,9 @@ def fit_evidence(
     model : pymc.Model, optional
         The model; by default that of the context.
     restarts : int, default 1
-        Number of starts. The first is `start`, or the papers' defaults for C and epsilon and
-        PyMC's initial point for the rest; the second is that point jittered; the others are draws
-        from the prior.
+        Number of starts. The first is `start`, or the papers' defaults for C and epsilon, unless
+        they have an ``initval``, and PyMC's initial point for the rest; the second is that point
+        jittered; the others are draws from the prior.
     include_prior : bool, default True
         Maximise the posterior density. If False, the evidence alone: type II maximum likelihood.
     start : mapping or EvidenceFit, optional
@@ -187,7 +187,11 @@ def _starts(
         variable: _PAPER_STARTS[name]
         for marginal in marginals
         for name, variable in marginal.loss_variables().items()
-        if name in _PAPER_STARTS and variable in model.free_RVs and variable.ndim == 0
+        if name in _PAPER_STARTS
+        and variable in model.free_RVs
+        and variable.ndim == 0
+        # the model's own word comes first
+        and model.rvs_to_initial_values[variable] is None
     }
     rng = np.random.default_rng(random_seed)
 
