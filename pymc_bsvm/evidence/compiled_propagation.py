@@ -20,7 +20,7 @@ from pymc_bsvm.evidence.mixing import mix
 from pymc_bsvm.evidence.sites import Sites
 from pymc_bsvm.evidence.sweep import LEAST_VARIANCE
 from pymc_bsvm.losses.numba_language import function, inlined
-from pymc_bsvm.losses.tilted import NODES
+from pymc_bsvm.evidence.compiled_tilted import ENDS, slots
 
 __all__ = ["PROPAGATION", "propagation"]
 
@@ -97,8 +97,9 @@ def propagation() -> Callable[..., Any]:
         density,
         after,
     ):
-        K, y, m, count = carray(K, (n, n)), carray(y, n), carray(m, n), n_pieces * NODES.size
-        p, outline = carray(p, (n_parameters, n)), carray(outline, (n_pieces, 5, n))
+        K, y, m = carray(K, (n, n)), carray(y, n), carray(m, n)
+        p, outline = carray(p, (n_parameters, n)), carray(outline, (n_pieces, ENDS, n))
+        count = slots(outline)
         points, density = carray(points, (n, count)), carray(density, (n, count))
         sites = starting(carray(start, n_start), m)
         A = pivoted_cholesky(K) if n >= MANY else np.empty((n, 0))
@@ -128,7 +129,8 @@ def look_at(model, sites):
     call(model.marginals, (n, K.shape[1], K, sites.precision, sites.shift, known, log_det))
     if not (math.isfinite(log_det[0]) and proper(model.m, known, cavity)):
         return Look(math.inf, log_det[0], sites, matched, known, cavity, moments)
-    given = n, model.p.shape[0], model.outline.shape[0], model.y, model.p, model.outline
+    sizes = n, model.p.shape[0], model.outline.shape[0], model.points.shape[1]
+    given = (*sizes, model.y, model.p, model.outline)
     call(model.averages, (*given, cavity, moments, model.points, model.density))
     error = matching(model.m, sites, known, cavity, moments, matched)
     return Look(error, log_det[0], sites, matched, known, cavity, moments)

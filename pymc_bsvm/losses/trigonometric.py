@@ -17,6 +17,7 @@ from pymc_bsvm.losses.ramp import make_ramp
 __all__ = ["Trigonometric"]
 
 _QUARTER = math.pi / 4
+_SMOOTH = 2.77  # cosh²(pi / 4 * 2.77) is 20
 _TINY = 1e-300  # keeps the branch that is not chosen finite, and with it symbolic derivatives
 
 
@@ -70,8 +71,25 @@ class Trigonometric(ClassificationLoss):
 
     @property
     def outline(self) -> Outline:
-        """A slow factor up to ``delta`` and one beyond."""
-        return Outline((Piece.flat(-self.delta, self.delta), Piece.flat(self.delta, math.inf)), ())
+        """A slow factor up to ``delta`` and one beyond.
+
+        The factor grows to ``cosh²(pi r / (4 delta))`` at a distance r from the first piece.
+        """
+        inside = Piece.flat(-self.delta, self.delta, _SMOOTH * self.delta)
+        return Outline((inside, Piece.flat(self.delta, math.inf, math.inf)), ())
+
+    @classmethod
+    def likelihood(cls, xp: Any) -> Callable[..., Any]:
+        """State the squared sine, and the slope by two sines that are small at its two ends."""
+
+        def likelihood(x: Any, delta: Any) -> tuple[Any, Any]:
+            behind = xp.sin(_QUARTER * xp.clip((delta + x) / delta, _TINY, 2.0))
+            ahead = xp.sin(_QUARTER * xp.clip((delta - x) / delta, 0.0, 2.0))
+            slope = -(0.5 * math.pi) * ahead / (behind * delta)
+            inside = delta + x > 0.0
+            return xp.where(inside, behind * behind, 0.0), xp.where(inside, slope, -math.inf)
+
+        return likelihood
 
     @staticmethod
     def formulas(xp: Any) -> Formulas:
