@@ -15,12 +15,12 @@ from numba import carray, types
 
 from pymc_bsvm.covariance.address import call
 from pymc_bsvm.covariance.lapack import pivoted_cholesky
+from pymc_bsvm.evidence.compiled_tilted import ENDS, slots
 from pymc_bsvm.evidence.iteration import CONVERGED, LOW, MANY, make_propagate
 from pymc_bsvm.evidence.mixing import mix
 from pymc_bsvm.evidence.sites import Sites
 from pymc_bsvm.evidence.sweep import LEAST_VARIANCE
 from pymc_bsvm.losses.numba_language import function, inlined
-from pymc_bsvm.evidence.compiled_tilted import ENDS, slots
 
 __all__ = ["PROPAGATION", "propagation"]
 

@@ -32,11 +32,11 @@ __all__ = ["AVERAGES", "ENDS", "averages", "edges", "ends", "slots"]
 _LOST = 700.0  # nats below the highest point, where nothing is left
 _APART = 45.0  # nats above a piece that acts, where one adds nothing to any average
 _FULL = NODES.size
-_COUNTS = np.array([12, 16, 24, _FULL])
-_STEEPEST = np.array([4.0, 16.0, 57.0, np.inf])
-"""Largest ``s w + b w²`` for the ellipses of rho = 5 and 4, ``s w + 2 b w² / 3`` for that of 3:
+_COUNTS = np.array([16, 24, _FULL])  # whole vectors of machines
+_STEEPEST = np.array([16.0, 57.0, np.inf])
+"""Largest ``s w + b w²`` for the ellipse of rho = 4, ``s w + 2 b w² / 3`` for that of 3:
 with a slow factor of 20, the errors are below 2e-13 of the highest value times the width."""
-_SHARES = np.array([1.2, 0.94, 0.67, 0.0])  # largest distance from the piece on them, in widths
+_SHARES = np.array([0.94, 0.67, 0.0])  # largest distance from the piece on them, in widths
 
 
 def _rules() -> tuple[Any, Any]:
@@ -50,10 +50,12 @@ def _rules() -> tuple[Any, Any]:
 
 _NODES, _WEIGHTS = _rules()
 
-_ENERGY, _MASS, _MEAN, _SPREAD, _SLOPE, _COVARIANCE, _LOWEST, _UPHILL, _BEND, _CURVED = range(10)
+_ENERGY, _MASS, _MEAN, _SPREAD, _SLOPE, _COVARIANCE, _LOWEST, _UPHILL, _BEND, _CURVED, _LAST = (
+    range(11)
+)
 """What is known of a piece: its energy at the lowest point; relative to this the mass; the mean,
 the variance, the mean slope of the loss, and its covariance with the argument; where the lowest
-point is; the slope there, the curvature, and that of the loss alone."""
+point is; the slope there, the curvature, and that of the loss alone; the place after its nodes."""
 
 _REAL = types.CPointer(types.float64)
 AVERAGES = types.int64(*[types.int64] * 4, *[_REAL] * 7)
@@ -123,46 +125,46 @@ def _place(u, v, i, pieces, parts):
 
 
 @function
-def _exactly(part, u, v, piece, x):
+def _exactly(u, i, k, pieces, parts, x, place):
     """Fill in the moments of a parabola or a line, and their points."""
-    left, right, start, sign = piece[0], piece[1], piece[2], piece[4]
-    lowest, slope, bend = part[_LOWEST], part[_UPHILL], part[_BEND]
+    left, right, sign = pieces[k, 0, i], pieces[k, 1, i], pieces[k, 4, i]
+    lowest, slope, bend = parts[k, _LOWEST], parts[k, _UPHILL], parts[k, _BEND]
     zeroth, first, second = falling_moments(slope, bend, right - lowest)
     if lowest > left:
         a, b, c = falling_moments(slope, bend, lowest - left)
-        inner = lowest < right
-        zeroth, first, second = (zeroth + a, first - b, second + c) if inner else (a, -b, c)
-    inside = first / zeroth
-    spread = max(second / zeroth - inside * inside, 0.0)
-    part[_MASS], part[_SPREAD] = zeroth, spread
-    part[_MEAN] = sign * ((lowest - sign * u) + inside)
-    part[_SLOPE] = sign * (start + part[_CURVED] * ((lowest - left) + inside))
-    part[_COVARIANCE] = part[_CURVED] * spread
-    off = math.sqrt(spread) if part[_CURVED] != 0.0 else 0.0
-    for j in range(2):  # a density with a concave log has these between its ends
-        at = lowest + inside + (off if j else -off)
-        x[j] = sign * min(max(at, left), right)
+        zeroth, first, second = zeroth + a, first - b, second + c  # zero where no piece is left
+    scale = 1.0 / zeroth
+    inside = first * scale
+    spread = max(second * scale - inside * inside, 0.0)
+    parts[k, _MASS], parts[k, _SPREAD] = zeroth, spread
+    parts[k, _MEAN] = sign * ((lowest - sign * u) + inside)
+    rise = parts[k, _CURVED] * ((lowest - left) + inside)
+    parts[k, _SLOPE] = sign * (pieces[k, 2, i] + rise)
+    parts[k, _COVARIANCE] = parts[k, _CURVED] * spread
+    off = math.sqrt(spread) if parts[k, _CURVED] != 0.0 else 0.0
+    # a density with a concave log has these points between its ends
+    x[place] = sign * min(max(lowest + inside - off, left), right)
+    x[place + 1] = sign * min(max(lowest + inside + off, left), right)
 
 
 @function
 def _rule(steep, curved, share):
     """Return the rule for a piece of these ``s w`` and ``b w²``, and of width / smoothness."""
     for k in range(_COUNTS.size - 1):
-        fall = steep + curved * (2.0 / 3.0 if k == 2 else 1.0)
+        fall = steep + curved * (2.0 / 3.0 if k == 1 else 1.0)
         if fall <= _STEEPEST[k] and _SHARES[k] * share <= 1.0:
             return k
     return _COUNTS.size - 1
 
 
 @function
-def _reach(part, piece):
+def _reach(i, k, pieces, parts):
     """Return the part of a piece that counts: its start and width; and the rule."""
-    left, right, lowest, slope = piece[0], piece[1], part[_LOWEST], part[_UPHILL]
-    bend = part[_BEND]
+    lowest, slope, bend = parts[k, _LOWEST], parts[k, _UPHILL], parts[k, _BEND]
     width = 2.0 * DEEP / (slope + math.sqrt(slope * slope + 2.0 * DEEP * bend))
-    start = max(left, lowest - width)
-    width = min(right, lowest + width) - start
-    share = width / piece[6] if piece[6] > 0.0 else math.inf
+    start = max(pieces[k, 0, i], lowest - width)
+    width = min(pieces[k, 1, i], lowest + width) - start
+    share = width / pieces[k, 6, i] if pieces[k, 6, i] > 0.0 else math.inf
     return start, width, _rule(slope * width, bend * width * width, share)
 
 
@@ -216,11 +218,11 @@ def averages(loss_type: type[Loss]) -> Callable[..., Any]:
         y, cavity = carray(y, n), carray(cavity, (2, n))
         p, outline = carray(p, (n_parameters, n)), carray(outline, (n_pieces, ENDS, n))
         points, density = carray(points, (n, count)), carray(density, (n, count))
-        moments, parts, steep = carray(moments, (4, n)), np.empty((n_pieces, 10)), np.empty(count)
+        moments, parts, steep = carray(moments, (4, n)), np.empty((n_pieces, 11)), np.empty(count)
         for i in range(n):
             u = y[i] - cavity[0, i] if of_residual else y[i] * cavity[0, i]
-            space = points[i], density[i], parts, steep
-            row = average(u, cavity[1, i], p, i, outline, space)
+            x, mass = points[i], density[i]
+            row = average(u, cavity[1, i], p, i, outline, x, mass, parts, steep)
             moments[0, i], moments[2, i], moments[3, i] = row.log_z, row.nu, row.variance
             moments[1, i] = -row.alpha if of_residual else y[i] * row.alpha
         return 1
@@ -230,52 +232,49 @@ def averages(loss_type: type[Loss]) -> Callable[..., Any]:
 
 @functools.cache
 def row_average(loss_type: type[Loss]) -> Callable[..., Any]:
-    """Return the compiled ``(u, v, p, i, pieces, space) -> Tilted``, for row i.
+    """Return the compiled ``(u, v, p, i, pieces, x, density, parts, steep) -> Tilted``, for row i.
 
     It fills in the points and their tilted probabilities, if it has any.
     """
-    row = row_of(loss_type.n_parameters())
+    row: Any = row_of(loss_type.n_parameters())
     log_normalizer: Any = formulas(loss_type, numba_language).log_normalizer
     moments: Any = Tilted
     if loss_type.blurring is not None:
         closed = function(loss_type.blurring(numba_language))
 
         @function
-        def averaged(u, v, p, i, pieces, space):
+        def averaged(u, v, p, i, pieces, x, density, parts, steep):
             return closed(u, v, *row(p, i))
 
         return averaged
     slowly, slopes = _with_slow_terms(loss_type)
 
     @function
-    def average(u, v, p, i, pieces, space):
-        x, density, parts, steep = space
+    def average(u, v, p, i, pieces, x, density, parts, steep):
         parameters, place = row(p, i), 0
         least, limit = _place(u, v, i, pieces, parts)
         for k in range(pieces.shape[0]):
-            exact, here = pieces[k, 6, i] == math.inf, parts[k, _ENERGY] <= limit
-            stop = place + (2 if exact else _FULL)
-            x[place:stop], density[place:stop] = u, 0.0
-            if here and exact:
-                _exactly(parts[k], u, v, pieces[k, :, i], x[place:stop])
-            elif here:
-                given = u, v, parameters, pieces[k, :, i], parts[k]
-                slowly(given, x[place:stop], density[place:stop], steep[place:stop])
-            place = stop
+            count = 2 if pieces[k, 6, i] == math.inf else _FULL
+            if not parts[k, _ENERGY] <= limit:
+                for j in range(place, place + count):
+                    x[j], density[j] = u, 0.0
+            elif count == 2:
+                _exactly(u, i, k, pieces, parts, x, place)
+            else:
+                slowly(u, v, parameters, i, k, pieces, parts, x, density, steep, place)
+            place += count
         total, pull, spread = _joined(parts, least)
         narrow, place = 2.0 * spread < v, 0
         for k in range(pieces.shape[0]):
-            exact, mass = pieces[k, 6, i] == math.inf, parts[k, _MASS]
-            stop = place + (2 if exact else _FULL)
-            if exact:
-                density[place:stop] = 0.5 * mass
+            count, mass = 2 if pieces[k, 6, i] == math.inf else _FULL, parts[k, _MASS]
+            if count == 2:
+                density[place] = density[place + 1] = 0.5 * mass
             elif mass > 0.0:
                 if not narrow:
-                    given = u, parameters, parts[k]
-                    slopes(given, x[place:stop], density[place:stop], steep[place:stop])
-                for j in range(place, stop):
+                    slopes(u, parameters, k, parts, x, density, steep, place)
+                for j in range(place, int(parts[k, _LAST])):
                     density[j] *= mass
-            place = stop
+            place += count
         log_z = math.log(total) - least - 0.5 * math.log(v) - LOG_ROOT_2PI
         log_z -= log_normalizer(*parameters)
         if narrow:
@@ -291,15 +290,16 @@ def _with_slow_terms(loss_type: type[Loss]) -> tuple[Callable[..., Any], Callabl
     stated, of_residual = formulas(loss_type, numba_language), loss_type.task == "regression"
     value, derivative = stated.value, stated.derivative
     known = loss_type.likelihood is not None
-    likelihood = function(loss_type.likelihood(numba_language)) if known else None
+    likelihood: Any = function(loss_type.likelihood(numba_language)) if known else None
 
     @function
-    def integrand(x, depth, p):
-        if known:
-            factor, slope = likelihood(x, *p)
-            return factor * math.exp(-depth), slope
-        loss = value(x, 0.0, *p) if of_residual else value(1.0, x, *p)
-        return math.exp(-(loss + depth)), 0.0
+    def factors(x, factor, slope, p):
+        for j in range(x.size):  # without a branch or a call, where a likelihood is stated
+            if known:
+                factor[j], slope[j] = likelihood(x[j], *p)
+            else:
+                loss = value(x[j], 0.0, *p) if of_residual else value(1.0, x[j], *p)
+                factor[j] = -loss
 
     @function
     def slope_at(x, slope, p):
@@ -308,36 +308,42 @@ def _with_slow_terms(loss_type: type[Loss]) -> tuple[Callable[..., Any], Callabl
         return -derivative(x, 0.0, *p) if of_residual else derivative(1.0, x, *p)
 
     @function
-    def moments(given, x, density, steep):
-        u, v, parameters, piece, part = given
-        start, width, rule = _reach(part, piece)
-        sign, mass, first, second = piece[4], 0.0, 0.0, 0.0
-        for j in range(_COUNTS[rule]):
-            x[j] = sign * (start + width * _NODES[rule, j])
-            off = x[j] - u
-            depth = 0.5 * off * (off / v) - part[_ENERGY]
-            factor, steep[j] = integrand(x[j], depth, parameters)
-            density[j] = width * _WEIGHTS[rule, j] * factor
+    def moments(u, v, parameters, i, k, pieces, parts, x, density, steep, place):
+        start, width, rule = _reach(i, k, pieces, parts)
+        base, sign, mass, first, second = parts[k, _ENERGY], pieces[k, 4, i], 0.0, 0.0, 0.0
+        stop, half = place + _COUNTS[rule], 0.5 / v
+        for j in range(place, stop):
+            x[j] = sign * (start + width * _NODES[rule, j - place])
+        factors(x[place:stop], density[place:stop], steep[place:stop], parameters)
+        for j in range(place, stop):
+            off, weight = x[j] - u, width * _WEIGHTS[rule, j - place]
+            depth = base - half * off * off
+            if known:
+                density[j] *= weight * math.exp(depth)
+            else:
+                density[j] = weight * math.exp(density[j] + depth)
             mass += density[j]
             first += density[j] * off
-        part[_MASS], part[_MEAN] = mass, first / mass
-        for j in range(_COUNTS[rule]):
-            density[j] /= mass
-            off = (x[j] - u) - part[_MEAN]
+        mean, scale = first / mass, 1.0 / mass
+        for j in range(place, stop):
+            density[j] *= scale
+            off = (x[j] - u) - mean
             second += density[j] * off * off
-        part[_SPREAD] = second
+        for j in range(stop, place + _FULL):
+            x[j], density[j] = u, 0.0
+        parts[k, _MASS], parts[k, _MEAN], parts[k, _SPREAD] = mass, mean, second
+        parts[k, _LAST] = stop
 
     @function
-    def slopes(given, x, density, steep):
-        u, parameters, part = given
+    def slopes(u, parameters, k, parts, x, density, steep, place):
         mean, covariance = 0.0, 0.0
-        for j in range(x.size):
+        for j in range(place, int(parts[k, _LAST])):
             if density[j] > 0.0:
                 steep[j] = slope_at(x[j], steep[j], parameters)
                 mean += density[j] * steep[j]
-        for j in range(x.size):
+        for j in range(place, int(parts[k, _LAST])):
             if density[j] > 0.0:
-                covariance += density[j] * (steep[j] - mean) * ((x[j] - u) - part[_MEAN])
-        part[_SLOPE], part[_COVARIANCE] = mean, covariance
+                covariance += density[j] * (steep[j] - mean) * ((x[j] - u) - parts[k, _MEAN])
+        parts[k, _SLOPE], parts[k, _COVARIANCE] = mean, covariance
 
     return moments, slopes
