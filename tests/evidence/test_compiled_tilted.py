@@ -110,7 +110,9 @@ def test_in_multiple_precision(loss, u, v):
         assert spread == pytest.approx(float(width), rel=1e-10)
 
 
-@pytest.mark.parametrize("count, steep, curved", [(0, 16.0, 0.0), (0, 0.0, 16.0), (1, 45.0, 18.0)])
+@pytest.mark.parametrize(
+    ("count", "steep", "curved"), [(0, 16.0, 0.0), (0, 0.0, 16.0), (1, 45.0, 18.0)]
+)
 def test_rules_that_are_short_are_exact(count, steep, curved):
     """Where the bound allows the most; a factor that grows as much as it may comes along."""
     half = 0.5 / _SHARES[count]
