@@ -100,7 +100,7 @@ def slots(outline):
     return count
 
 
-@function
+@inlined
 def _place(u, v, i, pieces, parts):
     """Fill in the lowest point of each piece; return the lowest energy, and the last to look at."""
     least, limit = math.inf, math.inf
@@ -124,7 +124,7 @@ def _place(u, v, i, pieces, parts):
     return least, min(limit, least + _LOST)
 
 
-@function
+@inlined
 def _exactly(u, i, k, pieces, parts, x, place):
     """Fill in the moments of a parabola or a line, and their points."""
     left, right, sign = pieces[k, 0, i], pieces[k, 1, i], pieces[k, 4, i]
@@ -147,7 +147,7 @@ def _exactly(u, i, k, pieces, parts, x, place):
     x[place + 1] = sign * min(max(lowest + inside + off, left), right)
 
 
-@function
+@inlined
 def _rule(steep, curved, share):
     """Return the rule for a piece of these ``s w`` and ``b w²``, and of width / smoothness."""
     for k in range(_COUNTS.size - 1):
@@ -157,7 +157,7 @@ def _rule(steep, curved, share):
     return _COUNTS.size - 1
 
 
-@function
+@inlined
 def _reach(i, k, pieces, parts):
     """Return the part of a piece that counts: its start and width; and the rule."""
     lowest, slope, bend = parts[k, _LOWEST], parts[k, _UPHILL], parts[k, _BEND]
@@ -168,7 +168,7 @@ def _reach(i, k, pieces, parts):
     return start, width, _rule(slope * width, bend * width * width, share)
 
 
-@function
+@inlined
 def _joined(parts, least):
     """Make the masses shares of one; return their sum, the mean and the variance."""
     total, mean, spread = 0.0, 0.0, 0.0
@@ -188,7 +188,7 @@ def _joined(parts, least):
     return total, mean, spread
 
 
-@function
+@inlined
 def _slopes(parts):
     """Return the mean slope, and its covariance with the argument."""
     slope, bend = 0.0, 0.0
@@ -249,7 +249,7 @@ def row_average(loss_type: type[Loss]) -> Callable[..., Any]:
         return averaged
     slowly, slopes = _with_slow_terms(loss_type)
 
-    @function
+    @inlined
     def average(u, v, p, i, pieces, x, density, parts, steep):
         parameters, place = row(p, i), 0
         least, limit = _place(u, v, i, pieces, parts)
@@ -307,7 +307,7 @@ def _with_slow_terms(loss_type: type[Loss]) -> tuple[Callable[..., Any], Callabl
             return slope
         return -derivative(x, 0.0, *p) if of_residual else derivative(1.0, x, *p)
 
-    @function
+    @inlined
     def moments(u, v, parameters, i, k, pieces, parts, x, density, steep, place):
         start, width, rule = _reach(i, k, pieces, parts)
         base, sign, mass, first, second = parts[k, _ENERGY], pieces[k, 4, i], 0.0, 0.0, 0.0
@@ -334,7 +334,7 @@ def _with_slow_terms(loss_type: type[Loss]) -> tuple[Callable[..., Any], Callabl
         parts[k, _MASS], parts[k, _MEAN], parts[k, _SPREAD] = mass, mean, second
         parts[k, _LAST] = stop
 
-    @function
+    @inlined
     def slopes(u, parameters, k, parts, x, density, steep, place):
         mean, covariance = 0.0, 0.0
         for j in range(place, int(parts[k, _LAST])):
