@@ -27,7 +27,7 @@ from pymc_bsvm.losses.tilted import DEEP, LOG_ROOT_2PI, NODES, Tilted
 from pymc_bsvm.losses.truncated import falling_moments
 from pymc_bsvm.solvers.weighted import row_of
 
-__all__ = ["AVERAGES", "ENDS", "averages", "edges", "ends", "slots"]
+__all__ = ["AVERAGES", "ENDS", "KNOWN", "averages", "edges", "ends", "slots"]
 
 _LOST = 700.0  # nats below the highest point, where nothing is left
 _APART = 45.0  # nats above a piece that acts, where one adds nothing to any average
@@ -53,12 +53,13 @@ _NODES, _WEIGHTS = _rules()
 _ENERGY, _MASS, _MEAN, _SPREAD, _SLOPE, _COVARIANCE, _LOWEST, _UPHILL, _BEND, _CURVED, _LAST = (
     range(11)
 )
+KNOWN = 11
 """What is known of a piece: its energy at the lowest point; relative to this the mass; the mean,
 the variance, the mean slope of the loss, and its covariance with the argument; where the lowest
 point is; the slope there, the curvature, and that of the loss alone; the place after its nodes."""
 
 _REAL = types.CPointer(types.float64)
-AVERAGES = types.int64(*[types.int64] * 4, *[_REAL] * 7)
+AVERAGES = types.int64(*[types.int64] * 4, *[_REAL] * 8)
 """What `averages` returns takes."""
 ENDS = 7
 """How many numbers an outline has for a piece."""
@@ -209,16 +210,21 @@ def averages(loss_type: type[Loss]) -> Callable[..., Any]:
 
     In ``moments``, of shape (4, n), these are those of `Tilted`, for the derivatives with respect
     to the latent values; in ``points`` and ``density``, of shape (n, count), the points of the
-    tilted densities and their probabilities; see `slots`.
+    tilted densities and their probabilities; see `slots`. The last array is space for the numbers
+    of one row, of length ``pieces * KNOWN + count``.
     """
     average, of_residual = row_average(loss_type), loss_type.task == "regression"
 
     @inlined
-    def fill(n, n_parameters, n_pieces, count, y, p, outline, cavity, moments, points, density):
+    def fill(
+        n, n_parameters, n_pieces, count, y, p, outline, cavity, moments, points, density, space
+    ):
         y, cavity = carray(y, n), carray(cavity, (2, n))
         p, outline = carray(p, (n_parameters, n)), carray(outline, (n_pieces, ENDS, n))
         points, density = carray(points, (n, count)), carray(density, (n, count))
-        moments, parts, steep = carray(moments, (4, n)), np.empty((n_pieces, 11)), np.empty(count)
+        moments, space = carray(moments, (4, n)), carray(space, n_pieces * KNOWN + count)
+        parts = space[: n_pieces * KNOWN].reshape((n_pieces, KNOWN))
+        steep = space[n_pieces * KNOWN :]
         for i in range(n):
             u = y[i] - cavity[0, i] if of_residual else y[i] * cavity[0, i]
             x, mass = points[i], density[i]

@@ -12,6 +12,7 @@ from pymc_bsvm.evidence.compiled_tilted import (
     _SHARES,
     _WEIGHTS,
     AVERAGES,
+    KNOWN,
     _rule,
     averages,
     edges,
@@ -37,7 +38,8 @@ def compiled(loss, u, v):
     if loss.task == "regression":
         y, cavity[0], slope = np.zeros(n), -u, -1.0  # of the argument y - f in f
     moments, x, density = np.empty((4, n)), np.empty((n, count)), np.empty((n, count))
-    arrays = y, p, outline, cavity, moments, x, density
+    space = np.empty(outline.shape[0] * KNOWN + count)
+    arrays = y, p, outline, cavity, moments, x, density, space
     fill = numba.cfunc(AVERAGES)(averages(type(loss)).py_func)
     pointers = (z.ctypes.data_as(POINTER) for z in arrays)
     fill.ctypes(n, p.shape[0], outline.shape[0], count, *pointers)
