@@ -50,10 +50,9 @@ def _rules() -> tuple[Any, Any]:
 
 _NODES, _WEIGHTS = _rules()
 
-_ENERGY, _MASS, _MEAN, _SPREAD, _SLOPE, _COVARIANCE, _LOWEST, _UPHILL, _BEND, _CURVED, _LAST = (
-    range(11)
-)
 KNOWN = 11
+_ENERGY, _MASS, _MEAN, _SPREAD, _SLOPE, _COVARIANCE, *_REST = range(KNOWN)
+_LOWEST, _UPHILL, _BEND, _CURVED, _LAST = _REST
 """What is known of a piece: its energy at the lowest point; relative to this the mass; the mean,
 the variance, the mean slope of the loss, and its covariance with the argument; where the lowest
 point is; the slope there, the curvature, and that of the loss alone; the place after its nodes."""

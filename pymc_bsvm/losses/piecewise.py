@@ -37,4 +37,7 @@ class PiecewiseNoise(NoiseLoss):
     def outline(self) -> Outline:
         """The pieces on both sides, and nothing else."""
         pieces = [replace(piece, smooth=math.inf) for piece in self.pieces(*self.parameters)]
+        first, *others = pieces
+        if type(first.slope_right) is float and first.slope_right == 0.0:  # flat on both sides
+            return Outline((replace(first, left=-first.right), *others), others)
         return Outline(pieces, pieces)
