@@ -170,38 +170,31 @@ def _reach(i, k, pieces, parts):
 
 @inlined
 def _joined(parts, least):
-    """Make the masses shares of one; return their sum, the mean and the variance."""
-    total, mean, spread = 0.0, 0.0, 0.0
+    """Make the masses shares of one, and return their sum."""
+    total = 0.0
     for k in range(parts.shape[0]):
         if parts[k, _MASS] > 0.0:
             parts[k, _MASS] *= math.exp(least - parts[k, _ENERGY])
             total += parts[k, _MASS]
     for k in range(parts.shape[0]):
         parts[k, _MASS] /= total
-        if parts[k, _MASS] > 0.0:
-            mean += parts[k, _MASS] * parts[k, _MEAN]
-            spread += parts[k, _MASS] * parts[k, _SPREAD]
-            for j in range(k):
-                if parts[j, _MASS] > 0.0:
-                    apart = parts[k, _MEAN] - parts[j, _MEAN]
-                    spread += parts[k, _MASS] * parts[j, _MASS] * apart * apart
-    return total, mean, spread
+    return total
 
 
-@inlined
-def _slopes(parts):
-    """Return the mean slope, and its covariance with the argument."""
-    slope, bend = 0.0, 0.0
+@function
+def _averaged(parts, of, within):
+    """Return the average of a mean, and its covariance with the argument from those of pieces."""
+    mean, covariance = 0.0, 0.0
     for k in range(parts.shape[0]):
         if parts[k, _MASS] > 0.0:
-            slope += parts[k, _MASS] * parts[k, _SLOPE]
-            bend += parts[k, _MASS] * parts[k, _COVARIANCE]
+            mean += parts[k, _MASS] * parts[k, of]
+            covariance += parts[k, _MASS] * parts[k, within]
             for j in range(k):
                 if parts[j, _MASS] > 0.0:
                     apart = parts[k, _MEAN] - parts[j, _MEAN]
-                    rise = parts[k, _SLOPE] - parts[j, _SLOPE]
-                    bend += parts[k, _MASS] * parts[j, _MASS] * (apart * rise)
-    return slope, bend
+                    rise = parts[k, of] - parts[j, of]
+                    covariance += parts[k, _MASS] * parts[j, _MASS] * (apart * rise)
+    return mean, covariance
 
 
 def averages(loss_type: type[Loss]) -> Callable[..., Any]:
@@ -268,7 +261,8 @@ def row_average(loss_type: type[Loss]) -> Callable[..., Any]:
             else:
                 slowly(u, v, parameters, i, k, pieces, parts, x, density, steep, place)
             place += count
-        total, pull, spread = _joined(parts, least)
+        total = _joined(parts, least)
+        pull, spread = _averaged(parts, _MEAN, _SPREAD)
         narrow, place = 2.0 * spread < v, 0
         for k in range(pieces.shape[0]):
             count, mass = 2 if pieces[k, 6, i] == math.inf else _FULL, parts[k, _MASS]
@@ -284,7 +278,7 @@ def row_average(loss_type: type[Loss]) -> Callable[..., Any]:
         log_z -= log_normalizer(*parameters)
         if narrow:
             return moments(log_z, pull / v, (1.0 - spread / v) / v, spread)
-        slope, bend = _slopes(parts)
+        slope, bend = _averaged(parts, _SLOPE, _COVARIANCE)
         return moments(log_z, -slope, bend / v, spread)
 
     return average
