@@ -124,10 +124,10 @@ def _shrink_dense(K, known, T, x):
 
 
 @numba.njit(cache=True, fastmath=False, nogil=True)
-def reduced(known):
+def reduced(K, T):
     """Return ``R = T½ B⁻¹ T½`` for a dense covariance."""
-    index, root, L = known.factor
-    inverse, n = L.copy(), root.shape[0]
+    n, (index, root) = T.shape[0], _of_sites(T)
+    inverse, _ = factorize(K, index, root)
     cholesky_inverse_in_place(inverse)
     R = np.zeros((n, n))
     for p in range(index.shape[0]):

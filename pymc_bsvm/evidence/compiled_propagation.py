@@ -15,12 +15,12 @@ from numba import carray, types
 
 from pymc_bsvm.covariance.address import call
 from pymc_bsvm.covariance.lapack import pivoted_cholesky
+from pymc_bsvm.evidence.compiled_tilted import ENDS, KNOWN, slots
 from pymc_bsvm.evidence.iteration import CONVERGED, LOW, MANY, make_propagate
 from pymc_bsvm.evidence.mixing import mix
 from pymc_bsvm.evidence.sites import Sites
 from pymc_bsvm.evidence.sweep import LEAST_VARIANCE
 from pymc_bsvm.losses.numba_language import function, inlined
-from pymc_bsvm.losses.tilted import NODES
 
 __all__ = ["PROPAGATION", "propagation"]
 
@@ -47,6 +47,8 @@ class Numbers(NamedTuple):
     points: Any
     density: Any
     """Space for the points of all rows and their tilted probabilities, of shape (n, count)."""
+    space: Any
+    """Space for the numbers of one row."""
 
 
 class Look(NamedTuple):
@@ -97,14 +99,17 @@ def propagation() -> Callable[..., Any]:
         density,
         after,
     ):
-        K, y, m, count = carray(K, (n, n)), carray(y, n), carray(m, n), n_pieces * NODES.size
-        p, outline = carray(p, (n_parameters, n)), carray(outline, (n_pieces, 5, n))
+        K, y, m = carray(K, (n, n)), carray(y, n), carray(m, n)
+        p, outline = carray(p, (n_parameters, n)), carray(outline, (n_pieces, ENDS, n))
+        count = slots(outline)
+        space = np.empty(n_pieces * KNOWN + count)
         points, density = carray(points, (n, count)), carray(density, (n, count))
         sites = starting(carray(start, n_start), m)
         A = pivoted_cholesky(K) if n >= MANY else np.empty((n, 0))
         for exact in range(0 if 0 < A.shape[1] <= LOW * n else 1, 2):
             marginals, covariance = (dense, K) if exact else (low_rank, A)
-            model = Numbers(marginals, covariance, averages, y, m, p, outline, points, density)
+            given = averages, y, m, p, outline, points, density, space
+            model = Numbers(marginals, covariance, *given)
             look, _, status = iterate(model, sites, tol, max_iter)
             if status == CONVERGED:
                 sites = look.sites
@@ -128,8 +133,9 @@ def look_at(model, sites):
     call(model.marginals, (n, K.shape[1], K, sites.precision, sites.shift, known, log_det))
     if not (math.isfinite(log_det[0]) and proper(model.m, known, cavity)):
         return Look(math.inf, log_det[0], sites, matched, known, cavity, moments)
-    given = n, model.p.shape[0], model.outline.shape[0], model.y, model.p, model.outline
-    call(model.averages, (*given, cavity, moments, model.points, model.density))
+    sizes = n, model.p.shape[0], model.outline.shape[0], model.points.shape[1]
+    given = (*sizes, model.y, model.p, model.outline)
+    call(model.averages, (*given, cavity, moments, model.points, model.density, model.space))
     error = matching(model.m, sites, known, cavity, moments, matched)
     return Look(error, log_det[0], sites, matched, known, cavity, moments)
 

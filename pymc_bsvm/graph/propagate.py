@@ -23,12 +23,12 @@ from pymc_bsvm.evidence.compiled_marginals import (
     low_rank_marginals,
 )
 from pymc_bsvm.evidence.compiled_propagation import PROPAGATION, propagation
-from pymc_bsvm.evidence.compiled_tilted import AVERAGES
+from pymc_bsvm.evidence.compiled_tilted import AVERAGES, ENDS, ends, slots
 from pymc_bsvm.evidence.compiled_tilted import averages as averages_of
 from pymc_bsvm.evidence.ep import EP
 from pymc_bsvm.graph.integrate import Attach
 from pymc_bsvm.losses import Loss
-from pymc_bsvm.losses.tilted import NODES, tilted_density
+from pymc_bsvm.losses.tilted import tilted_density
 from pymc_bsvm.ops.address import FAILED, compiled_at
 from pymc_bsvm.ops.base import BsvmOp, WarmStarted, as_float, code_version
 
@@ -39,7 +39,7 @@ class Propagate(WarmStarted, BsvmOp):
     """``Propagate(approximation, loss_type)(K, y, m, parameters, outline, *fields, start)``.
 
     Compiled code reads the parameters of the formulas, of shape (k, n), and the outline of the
-    loss, of shape (pieces, 5, n); Python reads the fields.
+    loss, of shape (pieces, 7, n); Python reads the fields.
 
     It returns the log evidence, its derivatives with respect to K, the dual and the precisions of
     the posterior, the means and variances of the cavities, the points of the tilted densities of
@@ -174,10 +174,9 @@ def _by_row(parameters: Sequence[Any], y: Any) -> Any:
 
 def _outline(loss: Loss, y: Any) -> Any:
     """Return the outline of the loss for all rows; see `pymc_bsvm.evidence.compiled_tilted`."""
-    signed = [] if loss.outline is None else loss.outline.signed
-    ends = [(x.left, x.right, x.slope_left, x.slope_right, sign) for x, sign in signed]
-    rows = _by_row([end for piece in ends for end in piece], y)
-    return rows.reshape((len(ends), 5, y.shape[0]))
+    pieces = ends(loss)
+    rows = _by_row([end for piece in pieces for end in piece], y)
+    return rows.reshape((len(pieces), ENDS, y.shape[0]))
 
 
 _MISMATCH = (
@@ -193,7 +192,7 @@ def _compile_propagate(op: Propagate, node: Apply, **_: Any) -> tuple[Any, int]:
     averages = compiled_at(averages_of, AVERAGES, op.loss_type)
     propagate = compiled_at(propagation, PROPAGATION)
     slopes = compiled_at(covariance_slopes, SLOPES)
-    tol, max_iter, count = op.approximation.tol, op.approximation.max_iter, NODES.size
+    tol, max_iter = op.approximation.tol, op.approximation.max_iter
     n_parameters = op.loss_type.n_parameters()
 
     @numba.njit(fastmath=False, nogil=True)
@@ -203,10 +202,11 @@ def _compile_propagate(op: Propagate, node: Apply, **_: Any) -> tuple[Any, int]:
         p, outline = np.ascontiguousarray(p), np.ascontiguousarray(outline)
         start = np.ascontiguousarray(start)
         square = K.shape[0] == n and K.shape[1] == n and m.size == n
-        if not (square and p.shape == (n_parameters, n) and outline.shape[1:] == (5, n)):
+        if not (square and p.shape == (n_parameters, n) and outline.shape[1:] == (ENDS, n)):
             raise ValueError(_MISMATCH)
         value, of_K, rows = np.full(1, np.nan), np.full((n, n), np.nan), np.full((4, n), np.nan)
-        points, density = np.empty((n, pieces * count)), np.empty((n, pieces * count))
+        count = slots(outline)
+        points, density = np.empty((n, count)), np.empty((n, count))
         after = np.empty(2 * n)
         finite = np.isfinite(K).all() and np.isfinite(y).all() and np.isfinite(m).all()
         if finite and np.isfinite(p).all():

@@ -72,6 +72,10 @@ class Contract(Parametrized, ABC):
     """Where there is a closed form: state `blurred` in the array language ``xp``, as a function of
     ``(centre, variance, *parameters)``."""
 
+    likelihood: ClassVar[Any] = None
+    """Where it is cheaper than its log: state ``exp(-l)`` and the slope of l in the array language
+    ``xp``, as a function of ``(argument, *parameters)``; slow pieces of the outline are flat."""
+
     def blurred(self, centre: Array, variance: Array) -> Tilted:
         """Return ``log E[exp(-l(u)) / Z]`` for arguments ``u ~ N(centre, variance)``.
 

@@ -33,9 +33,15 @@ class Logistic(ClassificationLoss):
 
     @property
     def outline(self) -> Outline:
-        """Lines plus a slow term, ``log(1 + exp(-|z|))``."""
-        flat = Piece.flat(0.0, _WIDTH), Piece.flat(_WIDTH, math.inf)
-        rising = Piece(0.0, _WIDTH, 0.0, 1.0, 1.0, _WIDTH), Piece.ray(_WIDTH, _WIDTH, 1.0)
+        """Lines plus a slow term, ``log(1 + exp(-|z|))``.
+
+        It has poles at odd multiples of i pi; two from the pieces, its factor is below 1.1.
+        """
+        flat = Piece.flat(0.0, _WIDTH, 2.0), Piece.flat(_WIDTH, math.inf, 2.0)
+        rising = (
+            Piece(0.0, _WIDTH, 0.0, 1.0, 1.0, _WIDTH, 2.0),
+            Piece(_WIDTH, math.inf, _WIDTH, 1.0, 1.0, math.inf, 2.0),
+        )
         return Outline(flat, rising)
 
     @staticmethod

@@ -44,6 +44,10 @@ class Piece:
         the loss is smooth.
     value_right : float or array
         The loss at the right end.
+    smooth : float or array
+        How slow the terms are that a loss adds to the piece: the distance from it in the complex
+        plane within which they multiply ``exp(-loss)`` by at most 20, and by at most one on the
+        piece. Zero where nothing is known, infinite where there are no such terms.
     """
 
     left: Parameter
@@ -52,11 +56,12 @@ class Piece:
     slope_left: Parameter
     slope_right: Parameter
     value_right: Parameter
+    smooth: Parameter = 0.0
 
     @classmethod
-    def flat(cls, left: Parameter, right: Parameter) -> Piece:
+    def flat(cls, left: Parameter, right: Parameter, smooth: Parameter = 0.0) -> Piece:
         """Return a piece on which the loss is zero."""
-        return cls(left, right, 0.0, 0.0, 0.0, 0.0)
+        return cls(left, right, 0.0, 0.0, 0.0, 0.0, smooth)
 
     @classmethod
     def ray(cls, left: Parameter, value: Parameter, slope: Parameter) -> Piece:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
+from dataclasses import replace
 from typing import Any
 
 from pymc_bsvm._typing import Parameter
@@ -33,6 +35,9 @@ class PiecewiseNoise(NoiseLoss):
 
     @property
     def outline(self) -> Outline:
-        """The pieces on both sides."""
-        pieces = self.pieces(*self.parameters)
+        """The pieces on both sides, and nothing else."""
+        pieces = [replace(piece, smooth=math.inf) for piece in self.pieces(*self.parameters)]
+        first, *others = pieces
+        if type(first.slope_right) is float and first.slope_right == 0.0:  # flat on both sides
+            return Outline((replace(first, left=-first.right), *others), others)
         return Outline(pieces, pieces)

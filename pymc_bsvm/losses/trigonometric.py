@@ -17,7 +17,16 @@ from pymc_bsvm.losses.ramp import make_ramp
 __all__ = ["Trigonometric"]
 
 _QUARTER = math.pi / 4
+_SMOOTH = 2.77  # cosh²(pi / 4 * 2.77) is 20
+_S = tuple((-1) ** k / math.factorial(2 * k + 1) for k in range(11))  # 1e-18 is left at pi / 2
 _TINY = 1e-300  # keeps the branch that is not chosen finite, and with it symbolic derivatives
+
+
+def _sine(x: Any) -> Any:
+    """Return the sine up to a right angle, as a polynomial, of which compilers make vectors."""
+    s = x * x
+    upper = _S[5] + s * (_S[6] + s * (_S[7] + s * (_S[8] + s * (_S[9] + s * _S[10]))))
+    return x + x * s * (_S[1] + s * (_S[2] + s * (_S[3] + s * (_S[4] + s * upper))))
 
 
 def _make_slope(xp: Any) -> Callable[..., Any]:
@@ -70,8 +79,24 @@ class Trigonometric(ClassificationLoss):
 
     @property
     def outline(self) -> Outline:
-        """A slow factor up to ``delta`` and one beyond."""
-        return Outline((Piece.flat(-self.delta, self.delta), Piece.flat(self.delta, math.inf)), ())
+        """A slow factor up to ``delta`` and one beyond.
+
+        The factor grows to ``cosh²(pi r / (4 delta))`` at a distance r from the first piece.
+        """
+        inside = Piece.flat(-self.delta, self.delta, _SMOOTH * self.delta)
+        return Outline((inside, Piece.flat(self.delta, math.inf, math.inf)), ())
+
+    @classmethod
+    def likelihood(cls, xp: Any) -> Callable[..., Any]:
+        """State the squared sine, and the slope by two sines that are small at its two ends."""
+        sine = xp.function(_sine)
+
+        def likelihood(x: Any, delta: Any) -> tuple[Any, Any]:
+            behind = sine(_QUARTER * xp.clip((delta + x) / delta, _TINY, 2.0))
+            ahead = sine(_QUARTER * xp.clip((delta - x) / delta, 0.0, 2.0))
+            return behind * behind, -(0.5 * math.pi) * ahead / (behind * delta)
+
+        return likelihood
 
     @staticmethod
     def formulas(xp: Any) -> Formulas:
