@@ -10,9 +10,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from pymc_bsvm.estimators import RelevanceVectorRegressor
+from pymc_bsvm.reporting.style import BLACK, BLUE, FREE
 
-# Colours of Okabe and Ito, told apart by readers with any colour vision.
-BLUE, ORANGE, BLACK = "#0072B2", "#D55E00", "#000000"
 TITLES = {"relevance": 'variance="relevance"', "full": 'variance="full"'}
 
 
@@ -41,7 +40,7 @@ def draw(ax: plt.Axes, x: np.ndarray, y: np.ndarray, variance: str) -> None:
     ax.plot(new, mean, color=BLUE, lw=1.8, label="mean, ± one std")
     ax.plot(x, y, ".", color=BLACK, ms=5)
     chosen = model.relevance_
-    ax.plot(x[chosen], y[chosen], "o", mfc="none", color=ORANGE, ms=10, label="relevance vectors")
+    ax.plot(x[chosen], y[chosen], "o", mfc="none", color=FREE, ms=10, label="relevance vectors")
     ax.set(title=TITLES[variance], xlabel="x", xlim=(-0.7, 1.7), ylim=(-2.1, 2.1))
 
 
