@@ -45,8 +45,6 @@ def bring(app: Sphinx, _: object) -> None:
         notebook = json.loads(path.read_text(encoding="utf-8"))
         found = images(notebook)
         if not found:
-            continue
-        if not found:
             raise ValueError(f"{path.name} has no picture. Execute it by `make notebooks`.")
         shutil.copyfile(path, TARGET / path.name)
         thumbnail(max(found, key=len)).save(TARGET / "thumbnails" / f"{path.stem}.png")
