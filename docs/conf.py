@@ -45,10 +45,14 @@ autodoc_member_order = "bysource"
 # Types are in the numpydoc sections; a second copy makes signatures unreadable.
 autodoc_typehints = "none"
 numpydoc_show_class_members = False
+numpydoc_xref_param_type = True  # types that the site knows are links
 
 # A name of the package that leads nowhere is an error; others need the network.
 nitpicky = True
-nitpick_ignore_regex = [(r"py:.*", r"(?!pymc_bsvm\b).*")]
+nitpick_ignore_regex = [
+    (r"py:.*", r"(?!pymc_bsvm\b).*"),
+    (r"(std:)?(ref|term)", r"(numpy|python):.*"),  # where numpydoc looks for usual types
+]
 intersphinx_mapping = {}
 if os.environ.get("DOCS_INTERSPHINX"):
     intersphinx_mapping = {

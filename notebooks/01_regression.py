@@ -120,7 +120,7 @@ print(f"{ends_outside.sum()} of the {spoiled.sum()} spoiled rows are bound suppo
 figure, axes = plt.subplots(1, 2, figsize=(9, 4), sharey=True, layout="constrained")
 plot_regression_band(gp, fit.point, model=robust, ax=axes[0]).set_title("SILF")
 plot_regression_band(gp_gaussian, fit_gaussian.point, model=gaussian, ax=axes[1])
-axes[1].set_title("Gaussian")
+_ = axes[1].set_title("Gaussian")
 
 # %% [markdown]
 # The Gaussian model has one way to explain the outliers: more noise everywhere. Its band is too

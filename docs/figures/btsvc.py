@@ -41,7 +41,7 @@ def main() -> None:
     draw_classes(ax, X, labels == 1, support)
     ax.plot([], [], "k:", lw=1.5, label="P = 0.5 of the true densities")
     ax.set(xlabel="x1", ylabel="x2", xlim=(-7, 7), ylim=(-5, 5))
-    figure.legend(frameon=False, fontsize=8, loc="outside lower center", ncols=2)
+    figure.legend(frameon=False, fontsize=8, loc="outside lower center", ncols=3)
     figure.colorbar(colours, ticks=np.linspace(0, 1, 6), label="P(y = 1)")
     figure.savefig(Path(__file__).with_suffix(".png"), dpi=130, metadata={"Software": None})
 

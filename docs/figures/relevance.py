@@ -18,13 +18,14 @@ TITLES = {"relevance": 'variance="relevance"', "full": 'variance="full"'}
 def main() -> None:
     """Write relevance.png beside this script."""
     plt.rcParams.update({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False})
-    figure, axes = plt.subplots(1, 2, figsize=(8.4, 3.2), sharey=True, layout="constrained")
+    figure, axes = plt.subplots(1, 2, figsize=(8.4, 3.5), sharey=True, layout="constrained")
     rng = np.random.default_rng(4)
     x = np.linspace(0.0, 1.0, 10)
     y = np.sin(2.0 * np.pi * x) + 0.3 * rng.normal(size=x.size)
     for ax, variance in zip(axes, TITLES, strict=True):
         draw(ax, x, y, variance)
-    axes[0].legend(frameon=False, loc="lower left")
+    handles, labels = axes[0].get_legend_handles_labels()
+    figure.legend(handles, labels, frameon=False, loc="outside lower center", ncols=3)
     figure.savefig(Path(__file__).with_suffix(".png"), dpi=130, metadata={"Software": None})
 
 
