@@ -9,7 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.legend import Legend
-from matplotlib.transforms import offset_copy
+from matplotlib.transforms import ScaledTranslation
 from numpy.typing import NDArray
 
 __all__ = [
@@ -88,7 +88,8 @@ def legend_below(ax: Axes, columns: int = 3) -> Legend:
         The legend. Constrained and tight layouts make room for it.
     """
     size = float(mpl.rcParams["font.size"])
-    place = offset_copy(ax.transAxes, fig=ax.figure, y=-(13.0 + 2.4 * size), units="points")
+    inches = (13.0 + 2.4 * size) / 72.0  # of the ticks, their labels and the label of the axis
+    place = ax.transAxes + ScaledTranslation(0.0, -inches, ax.figure.dpi_scale_trans)
     return ax.legend(
         loc="upper center",
         bbox_to_anchor=(0.5, 0.0),
