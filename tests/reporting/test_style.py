@@ -1,5 +1,6 @@
 """One colour for a class or a kind of row, and legends that cover no data."""
 
+import re
 from pathlib import Path
 
 import matplotlib.pyplot as plt
@@ -103,3 +104,18 @@ def test_colours_are_stated_once() -> None:
         if any(colour.lower() in path.read_text(encoding="utf-8").lower() for colour in colours)
     }
     assert not again
+
+
+def dots_per_inch(png: bytes) -> float:
+    """Return the resolution that a PNG states, which is in dots per metre."""
+    at = png.find(b"pHYs")
+    return int.from_bytes(png[at + 4 : at + 8], "big") * 0.0254 if at > 0 else 0.0
+
+
+def test_figures_have_a_hundred_dots_per_inch() -> None:
+    figures = sorted((ROOT / "docs" / "figures").glob("*.png"))
+    coarse = {p.name for p in figures if dots_per_inch(p.read_bytes()) < 99.5}
+    assert not coarse  # the PNG rounds to dots per metre
+    for path in sorted((ROOT / "notebooks").glob("*.py")):
+        stated = re.findall(r'"figure.dpi": (\d+)', path.read_text(encoding="utf-8"))
+        assert [int(dpi) >= 100 for dpi in stated] == [True], path.name
