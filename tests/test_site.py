@@ -13,16 +13,68 @@ ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
 
-@pytest.fixture(scope="module")
-def links() -> ModuleType:
-    """Return the module that checks links; the pages' own folder is no package."""
-    place = ROOT / "docs" / "_extensions" / "links.py"
-    spec = importlib.util.spec_from_file_location("links", place)
+EXTENSIONS = ROOT / "docs" / "_extensions"
+
+
+def loaded(name: str) -> ModuleType:
+    """Return a module of the site; its folder is no package."""
+    spec = importlib.util.spec_from_file_location(name, EXTENSIONS / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def links() -> ModuleType:
+    """Return the module that checks links."""
+    return loaded("links")
+
+
+@pytest.fixture
+def check(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """Return the module that checks names, which takes Sphinx."""
+    pytest.importorskip("sphinx")
+    monkeypatch.syspath_prepend(str(EXTENSIONS))
+    return loaded("check")
+
+
+@pytest.fixture
+def index(check: ModuleType) -> dict[str, str]:
+    """Return an index in which each name of the list leads to the page of its object."""
+    homes = check.reference.homes()
+    objects = [*check.reference.public()]
+    found = {}
+    for name in (ROOT / "tests" / "api.txt").read_text(encoding="utf-8").split():
+        owner = max((x for x in objects if f"{name}.".startswith(f"{x}.")), key=len)
+        found[f"pymc_bsvm.{name}"] = f"api/{homes.get(owner, owner)}.html#{name}"
+    return found
+
+
+def test_an_index_with_all_names_is_sound(check: ModuleType, index: dict[str, str]) -> None:
+    assert len(index) > 1900
+    assert [*check.missing(index), *check.twice(index)] == []
+
+
+def test_names_and_inherited_methods_that_lack_are_named(
+    check: ModuleType, index: dict[str, str]
+) -> None:
+    del index["pymc_bsvm.solve_dual"]
+    del index["pymc_bsvm.gp.BSVR.predictive"]  # of a base class
+    del index["pymc_bsvm.gp.BSVR.X"]  # a property
+    assert list(check.missing(index)) == [
+        "pymc_bsvm.gp.BSVR.X is not on the page of its class",
+        "pymc_bsvm.gp.BSVR.predictive is not on the page of its class",
+        "pymc_bsvm.solve_dual has no page",
+    ]
+
+
+def test_an_object_with_two_pages_is_named(check: ModuleType, index: dict[str, str]) -> None:
+    index["pymc_bsvm.estimators.BayesianSVR"] = "api/other.html#x"
+    assert list(check.twice(index)) == [
+        "BayesianSVR has the pages api/BayesianSVR.html, api/other.html"
+    ]
 
 
 def test_links_anchors_and_files_are_looked_up(links: ModuleType, tmp_path: Path) -> None:
