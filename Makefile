@@ -100,9 +100,10 @@ format: dev-env ## let ruff rewrite what it can
 types: dev-env ## mypy on the package
 	@$(PY) -m mypy
 
-docs: dev-env ## build docs/_build/html; a warning is an error
-	@rm -rf docs/_build docs/api
+docs: dev-env ## build docs/_build/html and check its names and links; a warning is an error
+	@rm -rf docs/_build docs/api docs/notebooks
 	@$(PY) -m sphinx -W --keep-going -q -b html docs docs/_build/html
+	@$(PY) docs/_extensions/check.py docs/_build/html
 	@echo "docs/_build/html/index.html"
 
 notebooks: dev-env ## execute the notebooks in place; a .py beside one is its source
@@ -116,5 +117,5 @@ notebooks: dev-env ## execute the notebooks in place; a .py beside one is its so
 	done
 
 clean: ## remove caches and built files; .venv stays
-	@rm -rf .cache .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist docs/_build docs/api
+	@rm -rf .cache .hypothesis .mypy_cache .pytest_cache .ruff_cache build dist docs/_build docs/api docs/notebooks
 	@find pymc_bsvm tests demo docs benchmarks -name __pycache__ -type d -prune -exec rm -rf {} + 2>/dev/null || true

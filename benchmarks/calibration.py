@@ -31,6 +31,7 @@ import pytensor
 import pymc_bsvm as bsvm
 from benchmarks._machine import machine
 from pymc_bsvm.inference.latent import latent_model
+from pymc_bsvm.reporting.style import BLUE, GREEN, ORANGE
 from tests.inference import simulation
 from tests.inference.simulation import Posterior, Ranks, Simulations, rank_truths, simulate
 
@@ -46,8 +47,7 @@ ROUTES: dict[str, Callable[[Callable[..., pm.Model]], pm.Model]] = {
     "ep": lambda build: build(approximation="ep"),
     "latent": lambda build: latent_model(build()),
 }
-# Colours of Okabe and Ito, told apart by readers with any colour vision.
-STYLES = {"laplace": ("#D55E00", ":"), "ep": ("#009E73", "-"), "latent": ("#0072B2", "--")}
+STYLES = {"laplace": (ORANGE, ":"), "ep": (GREEN, "-"), "latent": (BLUE, "--")}
 
 NOISES = ("gaussian", "silf", "student")
 ROWS, NEW_ROWS = 100, 500

@@ -15,6 +15,7 @@ from pymc_bsvm.inference import EvidenceFit
 from pymc_bsvm.inference.latent import latent_model
 from pymc_bsvm.inference.posteriors import compare_posteriors
 from pymc_bsvm.reporting import plot_marginals
+from pymc_bsvm.reporting.style import legend_below
 
 __all__ = ["map_against_hmc"]
 
@@ -111,7 +112,7 @@ def map_against_hmc() -> Section:
 
 def draw_marginals(fit: EvidenceFit, hmc: xr.DataTree) -> plt.Figure:
     """Draw the posteriors of the hyperparameters."""
-    figure, axes = plt.subplots(1, 4, figsize=(9.5, 2.6), layout="constrained")
+    figure, axes = plt.subplots(1, 4, figsize=(9.5, 3), layout="constrained")
     plot_marginals({"MAP": fit, "HMC": hmc}, var_names=NAMES, ax=axes)
     for ax, name in zip(axes, NAMES, strict=True):
         ax.set_xlim(0, 1.5 * np.quantile(hmc["posterior"][name], 0.99))
@@ -128,5 +129,5 @@ def draw_bands(X: np.ndarray, y: np.ndarray, x: np.ndarray, bands: dict) -> plt.
             ax.plot(x[order], curve[order], style, color=colour, lw=1.2, label=label)
     ax.plot(X, y, ".", color="0.5", label="data")
     ax.set(xlabel="x", ylabel="y")
-    ax.legend(fontsize="small")
+    legend_below(ax)
     return figure

@@ -31,7 +31,7 @@ import pymc as pm
 import pymc_bsvm as bsvm
 from pymc_bsvm.reporting import plot_evidence_profile, plot_regression_band
 
-plt.rcParams.update({"figure.dpi": 60, "font.size": 9})
+plt.rcParams.update({"figure.dpi": 100, "font.size": 9})
 
 # %% [markdown]
 # ## Data
@@ -117,11 +117,10 @@ print(f"{ends_outside.sum()} of the {spoiled.sum()} spoiled rows are bound suppo
 # the force $C$ and no more, however far out it is.
 
 # %%
-figure, axes = plt.subplots(1, 2, figsize=(9, 3.4), sharey=True, layout="constrained")
+figure, axes = plt.subplots(1, 2, figsize=(9, 4), sharey=True, layout="constrained")
 plot_regression_band(gp, fit.point, model=robust, ax=axes[0]).set_title("SILF")
 plot_regression_band(gp_gaussian, fit_gaussian.point, model=gaussian, ax=axes[1])
-axes[1].set_title("Gaussian")
-axes[1].get_legend().remove()
+_ = axes[1].set_title("Gaussian")
 
 # %% [markdown]
 # The Gaussian model has one way to explain the outliers: more noise everywhere. Its band is too
@@ -141,7 +140,7 @@ table[["log_evidence", "difference", "n_support", "n_free", "gap"]].round(2)
 # quadratic zone; the smooth one, the default, does not, and can be optimised and sampled.
 
 # %%
-figure, ax = plt.subplots(figsize=(5, 3), layout="constrained")
+figure, ax = plt.subplots(figsize=(5, 3.4), layout="constrained")
 ax = plot_evidence_profile(fit, "ls", span=0.6, ax=ax)
 
 # %% [markdown]

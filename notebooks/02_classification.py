@@ -31,8 +31,9 @@ import pymc as pm
 
 import pymc_bsvm as bsvm
 from pymc_bsvm.reporting import plot_class_map
+from pymc_bsvm.reporting.style import legend_below
 
-plt.rcParams.update({"figure.dpi": 60, "font.size": 9})
+plt.rcParams.update({"figure.dpi": 100, "font.size": 9})
 
 # %% [markdown]
 # ## Data
@@ -95,7 +96,7 @@ print(fit)
 # has no dual variable, and the classifier would be the same without it.
 
 # %%
-figure, ax = plt.subplots(figsize=(5.6, 4), layout="constrained")
+figure, ax = plt.subplots(figsize=(6, 4.8), layout="constrained")
 ax = plot_class_map(gp, fit.point, model=sparse, ax=ax)
 
 # %%
@@ -157,7 +158,7 @@ for k, approximation in enumerate(("Laplace", "EP")):
     axes[0].errorbar(predicted, observed, spread, fmt="o", ms=4, label=approximation)
     axes[1].plot(p_true, q, f".C{k}", ms=2)
 axes[0].set(xlabel="predicted probability", ylabel="share of label 1")
-axes[0].legend()
+legend_below(axes[0])
 shown = axes[1].set(xlabel="exact probability", ylabel="predicted probability")
 
 # %% [markdown]

@@ -39,7 +39,7 @@ from pymc_bsvm.inference.posteriors import compare_posteriors
 from pymc_bsvm.reporting import plot_marginals
 
 logging.getLogger("pymc").setLevel(logging.ERROR)
-plt.rcParams.update({"figure.dpi": 60, "font.size": 9})
+plt.rcParams.update({"figure.dpi": 100, "font.size": 9})
 
 # %% [markdown]
 # ## The model

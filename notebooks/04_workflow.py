@@ -38,7 +38,7 @@ from pymc_bsvm.reporting import plot_marginals, plot_relevance
 
 logging.getLogger("pymc").setLevel(logging.ERROR)
 warnings.filterwarnings("ignore", "Estimated shape parameter of Pareto")  # we count them ourselves
-plt.rcParams.update({"figure.dpi": 60, "font.size": 9})
+plt.rcParams.update({"figure.dpi": 100, "font.size": 9})
 
 # %% [markdown]
 # ## Data

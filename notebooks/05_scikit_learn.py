@@ -40,8 +40,9 @@ from sklearn.svm import SVC, SVR
 
 from pymc_bsvm import datasets
 from pymc_bsvm.reporting import plot_relevance
+from pymc_bsvm.reporting.style import BLUE, ORANGE, legend_below
 
-plt.rcParams.update({"figure.dpi": 60, "font.size": 9})
+plt.rcParams.update({"figure.dpi": 100, "font.size": 9})
 SEED = 1
 
 # %% [markdown]
@@ -141,12 +142,12 @@ print({name: np.round(value, 3).tolist() for name, value in bsvr.hyperparameters
 # %%
 x = np.linspace(-10, 10, 300)[:, None]
 low_x, high_x = bsvr.predict_interval(x, coverage=0.9)
-figure, ax = plt.subplots(figsize=(6, 3), layout="constrained")
+figure, ax = plt.subplots(figsize=(6, 3.2), layout="constrained")
 ax.plot(X, y, ".k", ms=3, label="targets")
-ax.plot(x, svr.predict(x), "C1--", label="SVR + GridSearchCV")
-ax.plot(x, bsvr.predict(x), "C0", label="BayesianSVR")
-ax.fill_between(x[:, 0], low_x, high_x, color="C0", alpha=0.2, label="90 % of new targets")
-_ = ax.legend(ncols=2)
+ax.plot(x, svr.predict(x), "--", color=ORANGE, label="SVR + GridSearchCV")
+ax.plot(x, bsvr.predict(x), color=BLUE, label="BayesianSVR")
+ax.fill_between(x[:, 0], low_x, high_x, color=BLUE, alpha=0.2, label="90 % of new targets")
+_ = legend_below(ax, columns=4)
 
 # %% [markdown]
 # ## Which columns matter
@@ -240,14 +241,14 @@ print(f"   log loss {log_loss(label_new, probability):.3f}")
 # Calibration: of the rows with a probability near 0.3, about 30 % should have label 1.
 
 # %%
-figure, ax = plt.subplots(figsize=(3, 3), layout="constrained")
+figure, ax = plt.subplots(figsize=(3.4, 4), layout="constrained")
 ax.plot([0, 1], [0, 1], "k:", lw=1)
 for name, p in predicted.items():
     groups = [p // 0.1 == k for k in range(10)]
     groups = [group for group in groups if group.sum() > 20]
     ax.plot([p[g].mean() for g in groups], [label_new[g].mean() for g in groups], ".-", label=name)
 ax.set(xlabel="probability", ylabel="frequency")
-_ = ax.legend()
+_ = legend_below(ax, columns=1)
 
 # %% [markdown]
 # ## When not to use it

@@ -47,9 +47,9 @@ from pymc_bsvm.estimators import (
     SVMRegressor,
     kernels,
 )
+from pymc_bsvm.reporting.style import BLUE, CLASSES, GREY, MARKERS
 
-plt.rcParams.update({"figure.dpi": 60, "font.size": 8})
-BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "0.6"
+plt.rcParams.update({"figure.dpi": 100, "font.size": 8})
 
 
 class Line(NamedTuple):
@@ -287,8 +287,8 @@ for ax, line in zip(axes.flat, classes, strict=True):
         height, levels = line.machine.predict_proba(plane)[:, 1], [0.1, 0.5, 0.9]
     else:
         height, levels = line.machine.decision_function(plane), [-1.0, 0.0, 1.0]
-    for label, colour in ((0, ORANGE), (1, BLUE)):
-        ax.plot(*Z[labels == label].T, ".", color=colour, ms=3, alpha=0.7)
+    for label, colour in CLASSES.items():
+        ax.plot(*Z[labels == label].T, MARKERS[label], color=colour, ms=2.5, alpha=0.7)
     ax.contour(one, two, height.reshape(one.shape), levels, colors="k", linewidths=(0.7, 1.5, 0.7))
     ax.set_title(f"{line.name}: {line.error:.1f} %")
 figure.supxlabel("first column")

@@ -11,8 +11,8 @@ import numpy as np
 
 import pymc_bsvm as bsvm
 from pymc_bsvm.diagnosis import annealed_evidence
+from pymc_bsvm.reporting.style import BLACK, BLUE, ORANGE
 
-BLUE, ORANGE, BLACK = "#0072B2", "#D55E00", "#000000"  # of Okabe and Ito, told apart by all
 SILF = bsvm.losses.SILF(C=8.0, epsilon=0.15, beta=0.3)
 
 

@@ -11,9 +11,7 @@ import numpy as np
 import pymc as pm
 
 import pymc_bsvm as bsvm
-
-# Colours of Okabe and Ito, told apart by readers with any colour vision.
-BLUE, ORANGE, GREEN = "#0072B2", "#D55E00", "#009E73"
+from pymc_bsvm.reporting.style import BLUE, BOUND, FREE, GREY
 
 
 def main() -> None:
@@ -43,11 +41,9 @@ def main() -> None:
 
     others = np.setdiff1d(np.arange(y.size), vectors.index)
     free, bound = vectors.index[vectors.free], vectors.index[vectors.bound]
-    ax.plot(
-        X[others], y[others], "o", color="0.65", ms=3, label=f"no support vector: {others.size}"
-    )
-    ax.plot(X[free], y[free], "o", color=GREEN, ms=4.5, label=f"free: {free.size}")
-    ax.plot(X[bound], y[bound], "x", color=ORANGE, ms=5.5, mew=1.5, label=f"bound: {bound.size}")
+    ax.plot(X[others], y[others], "o", color=GREY, ms=3, label=f"no support vector: {others.size}")
+    ax.plot(X[free], y[free], "o", color=FREE, ms=4.5, label=f"free: {free.size}")
+    ax.plot(X[bound], y[bound], "x", color=BOUND, ms=5.5, mew=1.5, label=f"bound: {bound.size}")
     ax.set(xlabel="x", ylabel="y", xlim=(-10.5, 10.5))
     ax.legend(frameon=False, loc="center left", bbox_to_anchor=(1.0, 0.5))
     figure.savefig(Path(__file__).with_suffix(".png"), dpi=130, metadata={"Software": None})

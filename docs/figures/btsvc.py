@@ -11,9 +11,9 @@ import numpy as np
 import pymc as pm
 
 import pymc_bsvm as bsvm
+from pymc_bsvm.reporting.style import PROBABILITY, draw_classes
 
 LEVELS = (0.1, 0.5, 0.9)
-MARKERS = {0: "o", 1: "s"}
 
 
 def main() -> None:
@@ -33,22 +33,15 @@ def main() -> None:
     exact = bsvm.datasets.two_gaussians_probability(grid).reshape(u.shape)
 
     figure, ax = plt.subplots(figsize=(6.6, 4.8), layout="constrained")
-    colours = ax.contourf(u, v, p, np.linspace(0, 1, 21), cmap="RdBu", alpha=0.75)
+    colours = ax.contourf(u, v, p, np.linspace(0, 1, 21), cmap=PROBABILITY, alpha=0.75)
     lines = ax.contour(u, v, p, LEVELS, colors="black", linewidths=1.2)
     ax.clabel(lines, fontsize=8)
     ax.contour(u, v, exact, (0.5,), colors="black", linestyles=":", linewidths=1.5)
     support = np.isin(np.arange(labels.size), vectors.index)
-    for label, marker in MARKERS.items():
-        rows = labels == label
-        ax.plot(*X[rows & ~support].T, marker, color="0.35", ms=2.5, lw=0)
-        ax.plot(
-            *X[rows & support].T, marker, mfc="white", mec="black", ms=5.5, lw=0,
-            label=f"label {label}: {np.count_nonzero(rows & support)} support vectors "
-            f"of {np.count_nonzero(rows)}",
-        )  # fmt: skip
+    draw_classes(ax, X, labels == 1, support)
     ax.plot([], [], "k:", lw=1.5, label="P = 0.5 of the true densities")
     ax.set(xlabel="x1", ylabel="x2", xlim=(-7, 7), ylim=(-5, 5))
-    figure.legend(frameon=False, fontsize=8, loc="outside lower center", ncols=2)
+    figure.legend(frameon=False, fontsize=8, loc="outside lower center", ncols=3)
     figure.colorbar(colours, ticks=np.linspace(0, 1, 6), label="P(y = 1)")
     figure.savefig(Path(__file__).with_suffix(".png"), dpi=130, metadata={"Software": None})
 

@@ -10,8 +10,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import pymc_bsvm as bsvm
+from pymc_bsvm.reporting.style import BLUE, ORANGE
 
-BLUE, ORANGE = "#0072B2", "#D55E00"  # of Okabe and Ito, told apart with any colour vision
 LOSS = bsvm.losses.SILF(C=10, epsilon=0.1, beta=0.3)
 WIDE, NARROW = (0.4, 1.2), (0.8, 0.95)  # log length-scales
 

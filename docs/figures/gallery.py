@@ -17,10 +17,10 @@ import pytensor
 
 import pymc_bsvm as bsvm
 from pymc_bsvm import reporting
+from pymc_bsvm.reporting.style import BLUE, GREEN, ORANGE, PURPLE
 
 QUIET = {"progressbar": False, "random_seed": 1}
-# Colours of Okabe and Ito, told apart by readers with any colour vision.
-COLOURS = ["#0072B2", "#D55E00", "#009E73", "#CC79A7"]
+COLOURS = [BLUE, ORANGE, GREEN, PURPLE]
 
 
 def main() -> None:
@@ -30,10 +30,9 @@ def main() -> None:
             "font.size": 8,
             "axes.spines.top": False,
             "axes.prop_cycle": plt.cycler(color=COLOURS),
-            "legend.framealpha": 0.6,
         }
     )
-    figure = plt.figure(figsize=(8.4, 8.4), layout="constrained")
+    figure = plt.figure(figsize=(8.4, 9.6), layout="constrained")
     axes = figure.subplot_mosaic("AABB;CCDD;EEFF", height_ratios=[1.2, 1.0, 0.9])
     regression(axes["A"], axes["C"], [axes["E"], axes["F"]])
     # for one fit of some hundred rows, compiling would take longer than it saves

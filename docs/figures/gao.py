@@ -11,8 +11,8 @@ import numpy as np
 from scipy.stats import norm
 
 import pymc_bsvm as bsvm
+from pymc_bsvm.reporting.style import BLACK, BLUE, BOUND, FREE, GREEN, ORANGE
 
-BLUE, ORANGE, GREEN, BLACK = "#0072B2", "#D55E00", "#009E73", "#000000"  # of Okabe and Ito
 EPSILON, ROWS, SETS, WIDTH = 0.4, 100, 50, 4.0 * np.pi
 NOISE = np.sqrt(0.5)  # the variance is 0.5
 SLOPES = np.geomspace(0.4, 12.0, 31)
@@ -120,9 +120,9 @@ def fit(ax: plt.Axes, x: np.ndarray, y: np.ndarray) -> None:
     bound = found.posterior.a != 0.0
     bound[found.margin.rows] = False
     ax.plot(x, y, "+", color="0.5", ms=5)
-    ax.plot(x[bound], y[bound], "o", mfc="none", color=ORANGE, ms=6, label="bound: |a| = C")
+    ax.plot(x[bound], y[bound], "o", mfc="none", color=BOUND, ms=6, label="bound: |a| = C")
     rows = found.margin.rows
-    ax.plot(x[rows], y[rows], "s", mfc="none", color=BLUE, ms=6, label="margin: |y − f| = ε")
+    ax.plot(x[rows], y[rows], "s", mfc="none", color=FREE, ms=6, label="margin: |y − f| = ε")
     ax.plot(z, found.posterior.predict_mean(covariance(x, z)), color=BLACK, lw=1.8)
     share = np.mean(found.posterior.a != 0.0)
     ax.set(title=f"Their figure 4(a): {share:.0%} support vectors", xlabel="x", ylabel="y")

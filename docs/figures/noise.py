@@ -11,9 +11,8 @@ import numpy as np
 from scipy import stats
 
 from pymc_bsvm import losses
+from pymc_bsvm.reporting.style import BLACK, BLUE, GREEN, ORANGE, PURPLE
 
-# Colours of Okabe and Ito, told apart by readers with any colour vision.
-BLUE, ORANGE, GREEN, PURPLE, BLACK = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#000000"
 SILF = losses.SILF(C=2.5, epsilon=0.8, beta=0.3)
 
 

@@ -10,9 +10,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from pymc_bsvm import losses
+from pymc_bsvm.reporting.style import BLUE, GREEN, ORANGE
 
-# Colours of Okabe and Ito, told apart by readers with any colour vision.
-STYLES = ((0.0, "#0072B2", "-"), (0.01, "#D55E00", "--"), (0.05, "#009E73", "-."))
+STYLES = ((0.0, BLUE, "-"), (0.01, ORANGE, "--"), (0.05, GREEN, "-."))
 
 
 def main() -> None:

@@ -217,7 +217,7 @@ def verdict(
 
     See Also
     --------
-    pymc_bsvm.inference.reweight : the same over draws of the hyperparameters.
+    pymc_bsvm.reweight : the same over draws of the hyperparameters.
     """
     model, point = _model_and_point(model, point)
     marginal = only(marginals_of(model, name))

@@ -12,7 +12,7 @@ import xarray as xr
 from pymc import Model
 from pytensor.graph import Variable
 
-from pymc_bsvm._pymc import JITTER_DEFAULT, conditioned_vars, stabilize
+from pymc_bsvm._pymc import JITTER_DEFAULT, stabilize
 from pymc_bsvm._typing import Array
 from pymc_bsvm._validation import Interval, as_parameter
 from pymc_bsvm.evidence.approximation import Approximation, Evidence, approximation_of
@@ -27,6 +27,7 @@ from pymc_bsvm.gp.marginal import MarginalGP, Specification
 from pymc_bsvm.gp.place import Point, model_at, place_of
 from pymc_bsvm.gp.pointwise import add_log_likelihood
 from pymc_bsvm.gp.prior import Prior
+from pymc_bsvm.gp.remembered import remembered
 from pymc_bsvm.gp.row_loss import RowLoss
 from pymc_bsvm.gp.support_vectors import SupportVectors
 from pymc_bsvm.losses import Loss
@@ -34,7 +35,9 @@ from pymc_bsvm.losses import Loss
 __all__ = ["LaplaceProcess", "MarginalProcess"]
 
 
-@conditioned_vars(["X", "y", "loss"])
+@remembered(
+    X="The inputs of the training rows.", y="Their targets.", loss="The loss of these rows."
+)
 class MarginalProcess(Process):
     """A Gaussian process that is conditioned on data through an approximation of its evidence.
 

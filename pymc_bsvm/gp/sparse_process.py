@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, Self
 
-from pymc_bsvm._pymc import conditioned_vars
 from pymc_bsvm.evidence.approximation import Approximation
 from pymc_bsvm.evidence.laplace import Laplace
 from pymc_bsvm.gp.data import as_inputs, known_value
 from pymc_bsvm.gp.given import Given
 from pymc_bsvm.gp.process import MarginalProcess
+from pymc_bsvm.gp.remembered import remembered
 from pymc_bsvm.gp.row_loss import RowLoss
 from pymc_bsvm.gp.sparse_prior import SparsePrior
 from pymc_bsvm.gp.sparse_specification import SparseSpecification
@@ -23,7 +23,7 @@ type SparseApproximation = Literal["VFE", "DTC"]
 _CHARGES = {"VFE": 1.0, "DTC": 0.0}
 
 
-@conditioned_vars(["X", "Xu", "y", "loss"])
+@remembered(Xu="The inducing points.")
 class SparseProcess(MarginalProcess):
     """A Gaussian process that its values at inducing points stand for.
 

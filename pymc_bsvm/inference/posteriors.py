@@ -114,7 +114,7 @@ def compare_posteriors(
     See Also
     --------
     compare_evidence : models by their evidence.
-    pymc_bsvm.inference.latent.latent_model : the model of the third route.
+    pymc_bsvm.latent_model : the model of the third route.
 
     Notes
     -----

@@ -8,6 +8,7 @@ from pymc import Model
 
 from pymc_bsvm.gp.place import Point
 from pymc_bsvm.gp.process import MarginalProcess
+from pymc_bsvm.reporting.style import BLACK, PROBABILITY, draw_classes, legend_below
 from pymc_bsvm.reporting.training import Training, axes_or_new, check_column
 
 __all__ = ["plot_class_map"]
@@ -42,7 +43,8 @@ def plot_class_map(
     Returns
     -------
     Axes
-        The axes, with a colour bar and a legend; the line is at probability one half.
+        The axes, with a colour bar and a legend; the line is at probability one half. Label 1 is
+        blue, label 0 is orange, and support vectors are filled.
     """
     training = Training.of(gp, point, model)
     if training.X.shape[1] < 2:
@@ -66,24 +68,11 @@ def plot_class_map(
     p = gp.predict_proba(grid, point, model=model).reshape(a.shape)
     ax = axes_or_new(ax)
     levels = np.linspace(0.0, 1.0, 21)
-    map_ = ax.contourf(a, b, p, levels=levels, cmap="RdBu_r", alpha=0.75)
-    ax.contour(a, b, p, levels=[0.5], colors="k", linewidths=1.0)
+    map_ = ax.contourf(a, b, p, levels=levels, cmap=PROBABILITY, alpha=0.75)
+    ax.contour(a, b, p, levels=[0.5], colors=BLACK, linewidths=1.0)
     ax.figure.colorbar(map_, ax=ax, label="P(y = 1)", ticks=[0.0, 0.25, 0.5, 0.75, 1.0])
     support = training.free | training.bound
-    for label, marker in ((1.0, "o"), (-1.0, "s")):
-        for mask, face, kind in ((support, "k", "support vectors"), (~support, "none", "others")):
-            rows = mask & (training.y == label)
-            if rows.any():
-                ax.scatter(
-                    training.X[rows, first],
-                    training.X[rows, second],
-                    marker=marker,
-                    s=18,
-                    facecolors=face,
-                    edgecolors="k",
-                    linewidths=0.7,
-                    label=f"label {int(label > 0)}, {kind}",
-                )
+    draw_classes(ax, training.X[:, [first, second]], training.y > 0.0, support)
     ax.set(xlabel=f"input {first}", ylabel=f"input {second}")
-    ax.legend(fontsize="x-small")
+    legend_below(ax, columns=2)
     return ax

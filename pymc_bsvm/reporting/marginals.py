@@ -11,6 +11,7 @@ from arviz_stats.base.array import array_stats
 
 from pymc_bsvm._typing import Array
 from pymc_bsvm.inference.result import EvidenceFit
+from pymc_bsvm.reporting.style import legend_below
 
 __all__ = ["plot_marginals"]
 
@@ -81,7 +82,7 @@ def plot_marginals(
             elif x.size == 1:
                 panel.axvline(float(x[0]), color=f"C{k}", ls="--", lw=0.9, label=name)
         panel.set(xlabel=key, yticks=[])
-    panels[0].legend(fontsize="small")
+    legend_below(panels[0], columns=1)
     return np.asarray(panels)
 
 

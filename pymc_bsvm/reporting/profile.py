@@ -12,6 +12,7 @@ from matplotlib.ticker import MaxNLocator
 from pymc_bsvm.evidence.approximation import Approximation, approximation_of
 from pymc_bsvm.inference.objective import marginals_of
 from pymc_bsvm.inference.result import EvidenceFit
+from pymc_bsvm.reporting.style import legend_below
 from pymc_bsvm.reporting.training import axes_or_new
 
 __all__ = ["plot_evidence_profile"]
@@ -95,7 +96,7 @@ def plot_evidence_profile(
     ax.axvline(center, color="0.7", lw=0.8, zorder=0)
     label = name + (str(list(index)) if index else "")
     ax.set(xscale="log", xlabel=label, ylabel="log evidence (nats)")
-    ax.legend(fontsize="small")
+    legend_below(ax, columns=2)
     other = ax.twinx()
     other.plot(values, counts, color="0.4", lw=1.0, ls=":", drawstyle="steps-mid")
     other.yaxis.set_major_locator(MaxNLocator(integer=True))

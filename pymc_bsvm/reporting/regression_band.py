@@ -13,6 +13,7 @@ from pymc_bsvm.gp.data import as_numbers
 from pymc_bsvm.gp.place import Point
 from pymc_bsvm.gp.process import MarginalProcess
 from pymc_bsvm.losses import SILF
+from pymc_bsvm.reporting.style import BLUE, BOUND, FREE, GREY, legend_below
 from pymc_bsvm.reporting.training import Training, axes_or_new, check_column
 
 __all__ = ["plot_regression_band"]
@@ -72,25 +73,25 @@ def plot_regression_band(
     low, high = (predictive.quantile(u) for u in (0.5 - coverage / 2, 0.5 + coverage / 2))
     ax = axes_or_new(ax)
     ax.fill_between(
-        x, low, high, color="C0", alpha=0.2, lw=0, label=f"{100 * coverage:.4g}% of targets"
+        x, low, high, color=BLUE, alpha=0.2, lw=0, label=f"{100 * coverage:.4g}% of targets"
     )
     loss = predictive.loss
     if isinstance(loss, SILF) and np.any(loss.beta < 1.0):
         epsilon = loss.epsilon
-        ax.plot(x, mean - epsilon, color="C0", lw=0.8, ls="--", label="tube")
-        ax.plot(x, mean + epsilon, color="C0", lw=0.8, ls="--")
-    ax.plot(x, mean, color="C0", label="mean")
+        ax.plot(x, mean - epsilon, color=BLUE, lw=0.8, ls="--", label="tube")
+        ax.plot(x, mean + epsilon, color=BLUE, lw=0.8, ls="--")
+    ax.plot(x, mean, color=BLUE, label="mean")
     flat = ~(training.free | training.bound)
     for mask, label, style in (
-        (flat, "others", {"color": "0.6", "marker": "."}),
-        (training.free, "free support vectors", {"color": "C1", "marker": "o", "s": 18}),
-        (training.bound, "bound support vectors", {"color": "C3", "marker": "x", "s": 26}),
+        (flat, "others", {"color": GREY, "marker": "."}),
+        (training.free, "free support vectors", {"color": FREE, "marker": "o", "s": 18}),
+        (training.bound, "bound support vectors", {"color": BOUND, "marker": "x", "s": 26}),
     ):
         if mask.any():
             inputs = training.X[mask, column]
             ax.scatter(inputs, training.y[mask], label=label, zorder=3, **style)
     ax.set(xlabel=f"input {column}", ylabel=getattr(gp, "name", "y"))
-    ax.legend(fontsize="small")
+    legend_below(ax)
     return ax
 
 

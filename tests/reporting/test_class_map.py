@@ -12,6 +12,7 @@ from matplotlib.path import Path
 
 import pymc_bsvm as bsvm
 from pymc_bsvm.reporting import plot_class_map
+from pymc_bsvm.reporting.style import CLASSES
 from tests.gp import cases
 from tests.reporting.conftest import Refuses, labelled, on_a_line
 
@@ -114,7 +115,8 @@ def test_markers_are_the_rows_of_each_kind(
                 np.asarray(drawn.get_offsets()), data.X[rows][:, list(columns)]
             )
             faces = drawn.get_facecolor()
-            assert [tuple(face) for face in faces] == [to_rgba("k")] * (kind != "others")
+            face = CLASSES[label] if kind == "support vectors" else "white"
+            assert [tuple(found) for found in faces] == [to_rgba(face)]
             shapes[label, kind] = len(drawn.get_paths()[0].vertices)
     assert not markers
     assert shapes[0, "others"] == shapes[0, "support vectors"] != shapes[1, "others"]
@@ -137,11 +139,11 @@ def test_the_colour_bar_is_labelled(classification: cases.Process) -> None:
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("input 0", "input 1")
 
 
-def test_more_probable_is_redder(classification: cases.Process) -> None:
+def test_more_probable_is_bluer(classification: cases.Process) -> None:
     ax = plot_class_map(classification.gp, POINT, resolution=10, model=classification.model)
     least, most = contours(ax)[0].get_facecolor()[[0, -1]]
-    assert most[0] > most[2]
-    assert least[2] > least[0]
+    assert most[2] > most[0]
+    assert least[0] > least[2]
 
 
 def test_the_axes_that_are_passed_are_used(classification: cases.Process) -> None:

@@ -10,6 +10,7 @@ from matplotlib.colors import to_rgba
 import pymc_bsvm as bsvm
 from pymc_bsvm import losses
 from pymc_bsvm.reporting import plot_regression_band
+from pymc_bsvm.reporting.style import BOUND, FREE, GREY
 from tests.gp import cases
 from tests.reporting.conftest import POINT, Refuses, labelled, on_a_line
 
@@ -140,7 +141,7 @@ def test_markers_are_the_rows_of_each_kind(
         expected = np.c_[data.X[index, column], data.y[index]]
         np.testing.assert_array_equal(np.asarray(markers[kind].get_offsets()), expected)
     colors = [tuple(markers[kind].get_edgecolor()[0]) for kind in KINDS]
-    assert colors == [to_rgba("0.6"), to_rgba("C1"), to_rgba("C3")]
+    assert colors == [to_rgba(GREY), to_rgba(FREE), to_rgba(BOUND)]
 
 
 def test_rows_inside_the_tube_are_where_the_loss_is_flat() -> None:
