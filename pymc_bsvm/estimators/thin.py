@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Patience", "Thin", "thin_covariance"]
 
-_FEWEST = 200  # rows; the kernel matrix of fewer is no work
+_FEWEST = 300  # rows; the kernel matrix of fewer is no work, and its code is compiled already
 _MOST = 0.125  # rank of the covariance, as a share of its rows; more of it costs as much as K
 _HIDDEN = 1e-5  # nats of the determinant
 _ROUNDING = 1e-13  # of the largest variance: what is left of it is rounding
