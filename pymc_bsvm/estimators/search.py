@@ -106,7 +106,9 @@ def search(
     if found.ascents.interrupted:
         raise KeyboardInterrupt  # nothing is known of all rows
     chosen = _on_all_rows(found, objective, restarts, gain, settings)
-    for other in found.beaten if _thin(chosen.objective, chosen.ascents.best) else ():
+    if not _thin(chosen.objective, chosen.ascents.best):
+        return replace(chosen, rivals=found.rivals)  # of the same rows
+    for other in found.beaten:
         if not chosen.ascents.interrupted:
             chosen = _challenged(chosen, other, objective, restarts, gain, settings)
     return chosen
