@@ -52,13 +52,13 @@ class Posterior:
     """Dual of the mean, which is ``m + K a``, of shape (n,)."""
     precision: Array = field(repr=False)
     """Precisions S of the sites, not negative, of shape (n,)."""
-    known: Factor | LowRankFactor | None = field(default=None, repr=False)
+    _known: Factor | LowRankFactor | None = field(default=None, repr=False)
     """A factor that may be that of the sites, such as the last one of the solver."""
 
     @cached_property
     def conditioned(self) -> Conditioned | DenseConditioned:
         """The prior covariance conditioned on the sites."""
-        return condition_on(self.K, self.precision, self.known)
+        return condition_on(self.K, self.precision, self._known)
 
     @property
     def factor(self) -> Factor | LowRankFactor:
