@@ -47,8 +47,17 @@ class DenseConditioned(Factored):
         return x - self.reduce(exact_product(self.K, x))
 
 
-def condition_dense(K: Array, curvature: Array) -> DenseConditioned:
+def condition_dense(K: Array, curvature: Array, known: Factor | None = None) -> DenseConditioned:
     """Return the covariance conditioned on observations with this curvature of their loss.
+
+    Parameters
+    ----------
+    K : ndarray of shape (n, n)
+        Prior covariance.
+    curvature : ndarray of shape (n,)
+        Second derivatives W of the losses, not negative.
+    known : Factor, optional
+        One that is taken as it is, if it is that of this curvature.
 
     Raises
     ------
@@ -57,6 +66,9 @@ def condition_dense(K: Array, curvature: Array) -> DenseConditioned:
     """
     index = np.flatnonzero(curvature > 0.0)
     root = np.sqrt(np.maximum(curvature, 0.0))
+    if known is not None and np.array_equal(known.index, index):
+        if np.array_equal(known.root_curvature, root[index]):
+            return DenseConditioned(K, known)
     cholesky, definite = factorize(K, index, root)
     if not definite:
         raise ValueError(

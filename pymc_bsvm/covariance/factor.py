@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.linalg.lapack import dtrtri
 
 from pymc_bsvm._typing import Array
 from pymc_bsvm.covariance import woodbury
-from pymc_bsvm.covariance.lapack import cholesky_solve_in_place
+from pymc_bsvm.covariance.lapack import cholesky_solve_in_place, inverse_diagonal
 from pymc_bsvm.covariance.woodbury import Woodbury
 
 __all__ = ["Factor", "Factored", "LowRankFactor", "as_factor"]
@@ -42,12 +41,9 @@ class Factor:
         return 2.0 * float(np.log(np.diag(self.cholesky)).sum())
 
     def inverse_diagonal(self) -> Array:
-        """Return the diagonal of ``B⁻¹``, of shape (r,): sums of squares over those of ``L⁻¹``."""
-        if self.index.size == 0:
-            return np.zeros(0)
-        inverse, _ = dtrtri(self.cholesky.T, lower=0)  # of L', which is in the order of Fortran
-        above = np.triu(inverse)
-        return np.asarray(np.einsum("ij,ij->i", above, above))
+        """Return the diagonal of ``B⁻¹``, of shape (r,)."""
+        diagonal: Array = inverse_diagonal(self.cholesky)
+        return diagonal
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ __all__ = [
     "cholesky_in_place",
     "cholesky_inverse_in_place",
     "cholesky_solve_in_place",
+    "inverse_diagonal",
     "pivoted_cholesky",
     "triangular_inverse_in_place",
 ]
@@ -101,6 +102,21 @@ def triangular_inverse_in_place(L):
     uplo, diagonal = np.array([_UPPER], dtype=np.uint8), np.array([ord("N")], dtype=np.uint8)
     order, info = np.array([L.shape[0]], dtype=np.int32), np.zeros(1, dtype=np.int32)
     _dtrtri(uplo.ctypes, diagonal.ctypes, order.ctypes, L.ctypes, order.ctypes, info.ctypes)
+
+
+@numba.njit(cache=True, fastmath=False, nogil=True)
+def inverse_diagonal(L):
+    """Return the diagonal of the inverse of L L': sums of squares over the columns of L⁻¹."""
+    n = L.shape[0]
+    inverse, total = np.empty((n, n)), np.zeros(n)
+    for i in range(n):
+        for j in range(i + 1):
+            inverse[i, j] = L[i, j]
+    triangular_inverse_in_place(inverse)
+    for i in range(n):
+        for j in range(i + 1):
+            total[j] += inverse[i, j] * inverse[i, j]
+    return total
 
 
 @numba.njit(cache=True, fastmath=False, nogil=True)

@@ -1,14 +1,18 @@
-"""A factor of a covariance whose rank is low in floating point."""
+"""Factors of a covariance whose rank is low in floating point."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import NamedTuple
+
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg.lapack import dpstrf
 
 from pymc_bsvm._typing import Array
 from pymc_bsvm.covariance.low_rank import LowRank
 
-__all__ = ["pivoted"]
+__all__ = ["Pivoted", "pivoted", "pivoted_by_rows"]
 
 
 def pivoted(K: Array, most: float) -> LowRank | None:
@@ -30,3 +34,52 @@ def pivoted(K: Array, most: float) -> LowRank | None:
     A = np.zeros((n, rank))
     A[pivots - 1] = np.tril(factor[:, :rank])
     return LowRank(A)
+
+
+class Pivoted(NamedTuple):
+    """``K = factor' factor`` but for what is left, from some rows of K."""
+
+    factor: Array
+    """Of shape (m, n)."""
+    rows: NDArray[np.intp]
+    """The rows of K in the order of their choice, of shape (m,)."""
+    left: Array
+    """What is left of the variances, of shape (n,); its sum bounds the rest of K in any norm."""
+
+
+def pivoted_by_rows(
+    row: Callable[[int], Array], variances: Array, most: int, enough: float
+) -> Pivoted:
+    """Factorise a covariance of which only some rows are computed.
+
+    Cholesky's factorisation with pivots: that of a row is the variance there, given the function at
+    the rows chosen before. It ends where no variance is above `enough`.
+
+    Parameters
+    ----------
+    row : callable
+        Returns a row of K, of shape (n,).
+    variances : ndarray of shape (n,)
+        The diagonal of K.
+    most : int
+        Largest number of rows.
+    enough : float
+        Variance that may be left.
+    """
+    left = np.array(variances, dtype=float)
+    most = min(most, left.size)
+    factor = np.empty((most, left.size))
+    chosen: list[int] = []
+    for k in range(most):
+        pivot = int(left.argmax())
+        if left[pivot] <= enough:
+            break
+        new = factor[k]
+        new[:] = row(pivot)
+        new -= factor[:k, pivot] @ factor[:k]
+        new[chosen] = 0.0  # but for rounding
+        new /= np.sqrt(left[pivot])
+        left -= new * new
+        left[pivot] = 0.0
+        chosen.append(pivot)
+    return Pivoted(factor[: len(chosen)], np.array(chosen, dtype=np.intp), left)

@@ -73,9 +73,9 @@ def dot(x, y):
 @numba.njit(cache=True, fastmath=False, nogil=True)
 def diagonal(K):
     """Return the diagonal of K."""
-    out = K.d.copy()
+    out = np.empty(K.d.shape[0])
     for i in range(out.shape[0]):
-        out[i] += dot(K.A[i], K.A[i])
+        out[i] = K.d[i] + dot(K.A[i], K.A[i])
     return out
 
 
@@ -96,11 +96,13 @@ def latent(K, m, a, b):
 @numba.njit(cache=True, fastmath=False, nogil=True)
 def combine(A, rows, weights):
     """Return ``A[rows]' @ weights[rows]``."""
-    total = np.zeros(A.shape[1])
+    total, part = np.zeros(A.shape[1]), np.empty(A.shape[1])
     for start in range(0, rows.shape[0], _BLOCK):
-        part = np.zeros(A.shape[1])
+        for k in range(part.shape[0]):
+            part[k] = 0.0
         add_rows(A, rows[start : start + _BLOCK], weights, part)
-        total += part
+        for k in range(part.shape[0]):
+            total[k] += part[k]
     return total
 
 
@@ -189,27 +191,29 @@ def scales(K, free, root):
 
 
 @numba.njit(cache=True, fastmath=False, nogil=True)
-def times_columns(factor, x):
-    """Return ``V'x``."""
-    weights = np.zeros(factor.A.shape[0])
-    weights[factor.free] = factor.scale * x
-    return combine(factor.A, factor.free, weights)
+def times_columns(factor, x, z):
+    """Put ``V'x`` into the row z."""
+    weights = np.empty(factor.A.shape[0])
+    for p in range(x.shape[0]):
+        weights[factor.free[p]] = factor.scale[p] * x[p]
+    total = combine(factor.A, factor.free, weights)
+    for k in range(total.shape[0]):
+        z[0, k] = total[k]
 
 
 @numba.njit(cache=True, fastmath=False, nogil=True)
 def subtract_rows(factor, z, out):
-    """Subtract ``V z`` from ``out``."""
+    """Subtract ``V z`` of the row z from ``out``."""
     for p in range(out.shape[0]):
-        out[p] -= factor.scale[p] * dot(factor.A[factor.free[p]], z)
+        out[p] -= factor.scale[p] * dot(factor.A[factor.free[p]], z[0])
 
 
 @numba.njit(cache=True, fastmath=False, nogil=True)
-def subtract_projection(factor, x):
-    """Return ``(I + V V')⁻¹ x`` by the factor of ``I + V'V``."""
-    z, out = times_columns(factor, x).reshape((1, -1)), x.copy()
+def subtract_projection(factor, x, z):
+    """Replace x by ``(I + V V')⁻¹ x``, by the factor of ``I + V'V``; z is a row to work with."""
+    times_columns(factor, x, z)
     cholesky_solve_in_place(factor.cholesky, z)
-    subtract_rows(factor, z[0], out)
-    return out
+    subtract_rows(factor, z, x)
 
 
 @numba.njit(cache=True, fastmath=False, nogil=True)
@@ -218,19 +222,27 @@ def solve(factor, x):
 
     Woodbury's difference cancels where V is large; a step of refinement takes most of that back.
     """
-    direct = factor.cholesky.shape[0] < factor.A.shape[1]
+    r, m = factor.free.shape[0], factor.A.shape[1]
+    direct = factor.cholesky.shape[0] < m
+    y, z, rough, residual = np.empty((1, r)), np.empty((1, m)), np.empty(r), np.empty(r)
     for k in range(x.shape[0]):
-        y = x[k] / factor.spread
+        for p in range(r):
+            y[0, p] = x[k, p] / factor.spread[p]
         if direct:
-            z = y.reshape((1, -1))
-            cholesky_solve_in_place(factor.cholesky, z)
-            y = z[0]
+            cholesky_solve_in_place(factor.cholesky, y)
         else:
-            rough = subtract_projection(factor, y)
-            residual = y - rough
-            subtract_rows(factor, times_columns(factor, rough), residual)
-            y = rough + subtract_projection(factor, residual)
-        x[k] = y / factor.spread
+            for p in range(r):
+                rough[p] = y[0, p]
+            subtract_projection(factor, rough, z)
+            for p in range(r):
+                residual[p] = y[0, p] - rough[p]
+            times_columns(factor, rough, z)
+            subtract_rows(factor, z, residual)
+            subtract_projection(factor, residual, z)
+            for p in range(r):
+                y[0, p] = rough[p] + residual[p]
+        for p in range(r):
+            x[k, p] = y[0, p] / factor.spread[p]
 
 
 def no_factor():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,9 +15,17 @@ from pymc_bsvm.evidence.noise import LeaveOneOut, Noise, NoiseKind, fit_noise
 from pymc_bsvm.evidence.posterior import Cavity
 from pymc_bsvm.losses.base import RegressionLoss
 
-__all__ = ["Hindsight"]
+__all__ = ["Hindsight", "Sight"]
 
 _NEARLY_ALL, _LITTLE = 0.95, 0.5
+
+
+class Sight(NamedTuple):
+    """What the machine at values of the hyperparameters says of the rows of its fit."""
+
+    values: Array
+    mean: Array
+    cavity: Cavity
 
 
 @dataclass(frozen=True)

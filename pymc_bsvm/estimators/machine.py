@@ -6,21 +6,24 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from pymc_bsvm._typing import Array
-from pymc_bsvm.estimators.hindsight import Hindsight
+from pymc_bsvm.covariance import LowRank
+from pymc_bsvm.estimators.hindsight import Hindsight, Sight
 from pymc_bsvm.estimators.kernels import Kernel
 from pymc_bsvm.estimators.likelihood import Likelihood, noise_in
 from pymc_bsvm.estimators.memory import Memory
+from pymc_bsvm.estimators.thin import Patience, Thin, thin_covariance
 from pymc_bsvm.evidence.approximation import Approximation, Evidence
 from pymc_bsvm.evidence.ep import EP
 from pymc_bsvm.evidence.flat_posterior import flat, with_width
+from pymc_bsvm.evidence.gradient import LowRankSlopes
 from pymc_bsvm.evidence.laplace import Laplace
-from pymc_bsvm.evidence.posterior import Cavity, Posterior
+from pymc_bsvm.evidence.posterior import Posterior
 from pymc_bsvm.evidence.sparse_posterior import SparsePosterior
 from pymc_bsvm.losses import Loss
 from pymc_bsvm.search import Hyperparameter
@@ -123,14 +126,6 @@ class Blueprint:
         return self.kernel.diagonal_of_new(self.split(values)[1], X, Z) + self.offset
 
 
-class _Sight(NamedTuple):
-    """What the machine at values of the hyperparameters says of the rows of its fit."""
-
-    values: Array
-    mean: Array
-    cavity: Cavity
-
-
 class MachineEvidence:
     """The log evidence, and a prior if there is one, in the logarithms of the hyperparameters.
 
@@ -147,12 +142,12 @@ class MachineEvidence:
         self.evaluations = 0
         self.log_evidence = -np.inf
         self.failure: Exception | None = None
-        self._memory = Memory()
-        self._sight: _Sight | None = None
+        self._sight: Sight | None = None
+        self.forget()
 
     def forget(self) -> None:
         """Start the next evaluation from nothing."""
-        self._memory = Memory()
+        self._memory, self._patience = Memory(), Patience()
 
     def of(self, blueprint: Blueprint) -> Self:
         """Return the evidence of another model on the same rows."""
@@ -186,11 +181,14 @@ class MachineEvidence:
         self,
         values: Array,
         start: Array | None = None,
-        K: Array | None = None,
+        K: Array | LowRank | None = None,
     ) -> Evidence:
-        """Return the evidence at these hyperparameters."""
+        """Return the evidence at these hyperparameters, for the kernel matrix unless K is given."""
+        if K is None:
+            K = self.blueprint.matrix(values, self.X)
+            start = self._start(values) if start is None else start
         return self.blueprint.approximation.evidence(
-            self.blueprint.matrix(values, self.X) if K is None else K,
+            K,
             self.y,
             self.blueprint.loss(values),
             sample_weight=self.sample_weight,
@@ -201,29 +199,30 @@ class MachineEvidence:
     def machine(self, values: Array) -> Machine:
         """Return the machine at values of the hyperparameters."""
         evidence = self.evidence(values)
-        self._sight = self._seen(values, evidence)  # what is fitted next reads it
+        self._sight = self._seen(values, evidence)
         return Machine.of(self, values, evidence)
 
     def hindsight(self, members: Sequence[Fitted]) -> Hindsight:
         """Return what machines of a regression say of the rows."""
-        sights = [self._sight_at(each.values) for each in members]
-        loss, cavities = noise_in(1.0, members[0].loss), [sight.cavity for sight in sights]
-        return Hindsight(self.y, loss, sights[0].mean, cavities, self.sample_weight)
+        sights, loss = self.sights(members), noise_in(1.0, members[0].loss)
+        return Hindsight(
+            self.y, loss, sights[0].mean, [s.cavity for s in sights], self.sample_weight
+        )
 
-    def without_own_label(self, members: Sequence[Fitted]) -> list[Cavity]:
-        """Return the latent values without the row's own label, for each machine."""
-        return [self._sight_at(each.values).cavity for each in members]
+    def sights(self, members: Sequence[Fitted]) -> list[Sight]:
+        """Return the latent values of the rows by each machine, with and without their own."""
+        return [self._sight_at(each.values) for each in members]
 
-    def _sight_at(self, values: Array) -> _Sight:
+    def _sight_at(self, values: Array) -> Sight:
         """Return what `_seen` returns, without an evaluation if the last machine was there."""
         if self._sight is not None and np.array_equal(self._sight.values, values):
             return self._sight
         return self._seen(values, self.evidence(values))
 
-    def _seen(self, values: Array, evidence: Evidence) -> _Sight:
+    def _seen(self, values: Array, evidence: Evidence) -> Sight:
         """Return the latent values with and without the row's own target."""
-        posterior = posterior_of(evidence)
-        return _Sight(values, posterior.mean, posterior.cavity_beside(self.sample_weight))
+        found = posterior_of(evidence)
+        return Sight(values, found.mean, found.cavity_beside(self.sample_weight))
 
     def __call__(self, x: Array) -> tuple[float, Array]:
         """Return the value and the gradient at logarithms of the hyperparameters."""
@@ -234,13 +233,14 @@ class MachineEvidence:
             return -np.inf, np.zeros_like(x)
         gradient = evidence.gradient
         of_loss, of_kernel = self.blueprint.split(np.exp(x))
-        kernel, of_K = self.blueprint.kernel, np.asarray(gradient.K)
-        slope = np.concatenate(
-            [
-                self.blueprint.likelihood.slopes(of_loss, gradient.parameters),
-                kernel.slopes(of_kernel, kernel.take(self.X, gradient.rows), of_K),
-            ]
-        )
+        kernel, K = self.blueprint.kernel, evidence.problem.K
+        if isinstance(K, Thin) and isinstance(gradient.K, LowRankSlopes):
+            of_kernel = K.slopes(self.X, gradient.K.A)
+        else:
+            X = kernel.take(self.X, gradient.rows)
+            of_kernel = kernel.slopes(of_kernel, X, np.asarray(gradient.K))
+        of_loss = self.blueprint.likelihood.slopes(of_loss, gradient.parameters)
+        slope = np.concatenate([of_loss, of_kernel])
         self.log_evidence = evidence.log_evidence
         if not (np.isfinite(self.log_evidence) and np.isfinite(slope).all()):
             return -np.inf, np.zeros_like(x)
@@ -257,7 +257,11 @@ class MachineEvidence:
     def _at(self, x: Array) -> Evidence | None:
         """Return the evidence at logarithms of the hyperparameters, None where it fails."""
         values = np.exp(x)
-        K = self.blueprint.matrix(values, self.X)  # what a kernel refuses is not hidden
+        K: Array | LowRank | None = self._patience.look(
+            self.blueprint, values, self.X, self.sample_weight
+        )
+        if K is None:
+            K = self.blueprint.matrix(values, self.X)  # what a kernel refuses is not hidden
         try:
             evidence = self.evidence(values, self._memory.nearest(x), K)
         except (DualSolveError, ValueError) as failure:
@@ -267,6 +271,14 @@ class MachineEvidence:
             self._memory.add(x, evidence.start)
         self.failure = None
         return evidence
+
+    def _start(self, values: Array) -> Array | None:
+        """Return where the approximation ends in low rank, which is near to where it ends."""
+        thin = thin_covariance(self.blueprint, values, self.X, self.sample_weight)
+        try:
+            return None if thin is None else self.evidence(values, K=thin).start
+        except (DualSolveError, ValueError):
+            return None
 
 
 def posterior_of(evidence: Evidence) -> Posterior:

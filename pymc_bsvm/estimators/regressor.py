@@ -122,7 +122,8 @@ class BayesianSVR(RegressionPredictions, RecursiveRegressor):
         The noise of the predictions, in the units of the data.
     choices_ : DataFrame
         The models and numbers of inducing points that were tried, in the units of the machine, and
-        which was chosen. Above 500 rows a share of them decides.
+        which was chosen. Above 500 rows a share of them decides, unless the kernel matrix has a low
+        rank, so that all rows cost little.
     log_evidence_ : float
         Log evidence of the targets, in nats.
     support_ : ndarray of shape (n_support,)

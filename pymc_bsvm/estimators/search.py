@@ -13,6 +13,7 @@ from pymc_bsvm._typing import Array
 from pymc_bsvm.estimators.climb import Tunable, bounds_around, climb, joined, rises
 from pymc_bsvm.estimators.machine import Blueprint, MachineEvidence
 from pymc_bsvm.estimators.polish import curvature_at, polish
+from pymc_bsvm.estimators.thin import thin_covariance
 from pymc_bsvm.search import Ascents, Ending, Report, Restart, Start
 
 __all__ = ["Found", "Move", "Rival", "explore", "search", "starts_of"]
@@ -25,6 +26,7 @@ _HALF_WAY = 500  # from so many rows on, a share of them finds the neighbourhood
 _SHARE, _LEAST = 0.25, 300
 _NEWTON_STEPS = 8
 _PROMISE = 0.2  # of the gain of an iteration: what a Newton step may promise in vain
+_FURTHER = 0.1  # of the gain that ends a climb, where evaluations cost little
 # Factors of the starts. A narrow and a wide tube are hills of their own, so that both are climbed.
 _FACTORS = {
     "eta": (1.0, 4.0),
@@ -56,6 +58,8 @@ class Found[E: Tunable]:
     objective: E
     ascents: Ascents
     rivals: list[Rival]
+    beaten: tuple[Found[E], ...] = ()
+    """What has the rivals' climbs, where they were kept."""
 
     def ends(self, count: int) -> list[Start]:
         """Return where the best climbs ended, to go on from there."""
@@ -86,8 +90,9 @@ def search(
     The starts are the best points of a small grid around the papers' defaults, by the evidence of
     some of the rows, and random points around the best of them. Each move makes another model of
     the best one so far, which starts where that ended. If there are many rows, all of this happens
-    on a share of them, and the best `restarts` ends of the best model go on with all rows. Bounds
-    give way on all rows only.
+    on a share of them, and the best `restarts` ends of the best model go on with all rows. So do
+    those of the others where that costs little, and all rows choose among them. Bounds give way on
+    all rows only.
     """
     starts = starts_of(objective, restarts, rng)
     n = objective.y.size
@@ -100,18 +105,68 @@ def search(
         return found
     if found.ascents.interrupted:
         raise KeyboardInterrupt  # nothing is known of all rows
-    whole = objective.of(found.objective.blueprint)
-    return Found(whole, _on_all_rows(found, whole, restarts, gain, settings), found.rivals)
+    chosen = _on_all_rows(found, objective, restarts, gain, settings)
+    if not _thin(chosen.objective, chosen.ascents.best):
+        return replace(chosen, rivals=found.rivals)  # of the same rows
+    for other in found.beaten:
+        if not chosen.ascents.interrupted:
+            chosen = _challenged(chosen, other, objective, restarts, gain, settings)
+    return chosen
+
+
+def _thin(whole: MachineEvidence, run: Restart) -> bool:
+    """Return whether evaluations of all rows near an end cost little more than those of a share."""
+    values = np.exp(run.end)
+    return thin_covariance(whole.blueprint, values, whole.X, whole.sample_weight) is not None
+
+
+def _challenged(
+    chosen: Found[MachineEvidence],
+    other: Found[MachineEvidence],
+    objective: MachineEvidence,
+    *settings: Any,
+) -> Found[MachineEvidence]:
+    """Return the better one of what was chosen and what a share of the rows thought less of."""
+    try:
+        tried = _on_all_rows(replace(other, rivals=chosen.rivals), objective, *settings)
+    except KeyboardInterrupt:  # before it got anywhere
+        return replace(chosen, ascents=replace(chosen.ascents, interrupted=True))
+    best = tried if tried.score > chosen.score else chosen
+    ascents = replace(best.ascents, interrupted=tried.ascents.interrupted)
+    return replace(best, ascents=ascents, rivals=tried.rivals)
 
 
 def _on_all_rows(
+    found: Found[MachineEvidence],
+    objective: MachineEvidence,
+    restarts: int,
+    gain: float,
+    settings: dict[str, Any],
+) -> Found[MachineEvidence]:
+    """Go on with all rows; the rival of the same model has the evidence of all of them then."""
+    whole = objective.of(found.objective.blueprint)
+    ascents = _climbed(found, whole, restarts, gain, settings)
+    own = Rival(whole.blueprint, ascents.best.objective, whole.n)
+    rivals = [own if each.blueprint is own.blueprint else each for each in found.rivals]
+    return Found(whole, ascents, rivals)
+
+
+def _climbed(
     found: Found[MachineEvidence],
     whole: MachineEvidence,
     restarts: int,
     gain: float,
     settings: dict[str, Any],
 ) -> Ascents:
-    """Go on with all rows: by Newton steps, and by climbs if these do not settle in the bounds."""
+    """Go on with all rows: by Newton steps, and by climbs if these do not settle in the bounds.
+
+    Where evaluations cost little there are climbs alone, which need no curvature from elsewhere,
+    and go further.
+    """
+    if _thin(whole, found.ascents.best):
+        begun = [replace(run, objective=-np.inf) for run in found.ascents.runs[:restarts]]
+        starts = [Start(run.label, run.end) for run in begun]
+        return joined(Ascents(begun, False), climb(whole, starts, gain=_FURTHER * gain, **settings))
     near = _polished(found, whole, restarts, gain, settings)
     settled = near.best.ending is Ending.CONVERGED and not rises(near.best).any()
     if near.interrupted or settled:
@@ -183,8 +238,13 @@ def _better[E: Tunable](
     except KeyboardInterrupt:  # before it got anywhere
         return replace(found, ascents=replace(found.ascents, interrupted=True))
     interrupted = tried.ascents.interrupted
-    best = tried if tried.score > found.score else replace(found, rivals=tried.rivals)
-    return replace(best, ascents=replace(best.ascents, interrupted=interrupted))
+    best, other = (tried, found) if tried.score > found.score else (found, tried)
+    return Found(
+        best.objective,
+        replace(best.ascents, interrupted=interrupted),
+        tried.rivals,
+        (*found.beaten, replace(other, beaten=())),
+    )
 
 
 def starts_of(objective: MachineEvidence, count: int, rng: np.random.Generator) -> list[Start]:

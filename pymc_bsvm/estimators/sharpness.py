@@ -63,11 +63,10 @@ def left_out_log_odds(trained: Sequence[Trained]) -> Array:
     for each in trained:
         objective = each.objective
         assert isinstance(objective, MachineEvidence)
-        cavities = objective.without_own_label(each.members)
-        parts = [
-            ClassPredictive(cavity.mean, cavity.variance, machine.loss)  # type: ignore[arg-type]
-            for cavity, machine in zip(cavities, each.members, strict=True)
-        ]
+        parts = []
+        for machine, sight in zip(each.members, objective.sights(each.members), strict=True):
+            f, loss = sight.cavity, machine.loss
+            parts.append(ClassPredictive(f.mean, f.variance, loss))  # type: ignore[arg-type]
         columns.append(averaged_log_odds(parts))
     return columns[0] if len(columns) == 1 else np.stack(columns, axis=1)
 

@@ -126,10 +126,11 @@ class Laplace(Approximation):
         solution = certified_mode(problem, *settings, a0=a0, f0=f0)
         K, y, loss, weight = problem.K, problem.y, problem.loss, problem.sample_weight
         W = times(weight, loss.curvature(y, solution.f))
-        posterior = Posterior(K, y, loss, solution.f, solution.a, W)
+        posterior = Posterior(K, y, loss, solution.f, solution.a, W, solution.factor)
         width = self.width(loss)
         if width > 0.0:
-            curved = condition_on(K, times(weight, loss.smooth_curvature(y, solution.f, width)))
+            smooth = times(weight, loss.smooth_curvature(y, solution.f, width))
+            curved = condition_on(K, smooth, solution.factor)
         else:
             curved = posterior.conditioned
         return LaplaceEvidence(self, problem, posterior, solution, curved)

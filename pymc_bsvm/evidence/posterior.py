@@ -52,11 +52,13 @@ class Posterior:
     """Dual of the mean, which is ``m + K a``, of shape (n,)."""
     precision: Array = field(repr=False)
     """Precisions S of the sites, not negative, of shape (n,)."""
+    _known: Factor | LowRankFactor | None = field(default=None, repr=False)
+    """A factor that may be that of the sites, such as the last one of the solver."""
 
     @cached_property
     def conditioned(self) -> Conditioned | DenseConditioned:
         """The prior covariance conditioned on the sites."""
-        return condition_on(self.K, self.precision)
+        return condition_on(self.K, self.precision, self._known)
 
     @property
     def factor(self) -> Factor | LowRankFactor:
@@ -234,8 +236,12 @@ class Posterior:
 LaplacePosterior = Posterior  # its earlier name
 
 
-def condition_on(K: Array | LowRank, precision: Array) -> Conditioned | DenseConditioned:
+def condition_on(
+    K: Array | LowRank, precision: Array, known: Factor | LowRankFactor | None = None
+) -> Conditioned | DenseConditioned:
     """Return a covariance conditioned on sites of this precision.
+
+    A factor that is known saves its own computation, if it is that of these sites.
 
     Raises
     ------
@@ -244,7 +250,7 @@ def condition_on(K: Array | LowRank, precision: Array) -> Conditioned | DenseCon
     """
     if isinstance(K, LowRank):
         return condition(K, precision)
-    return condition_dense(K, precision)
+    return condition_dense(K, precision, known if isinstance(known, Factor) else None)
 
 
 def times(sample_weight: Array | None, x: Array) -> Array:

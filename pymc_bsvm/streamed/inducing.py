@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymc_bsvm._typing import Array
+from pymc_bsvm.covariance.pivoted import pivoted_by_rows
 
 __all__ = ["greedy"]
 
@@ -39,20 +40,5 @@ def greedy(
     ndarray of shape (m,)
         In the order of their choice.
     """
-    left = np.array(variances, dtype=float)
-    most = min(count, left.size)
-    enough = _ROUNDING * left.max(initial=0.0)
-    factor = np.empty((most, left.size))
-    chosen: list[int] = []
-    for k in range(most):
-        pivot = int(left.argmax())
-        if left[pivot] <= enough:
-            break
-        row = factor[k]
-        row[:] = covariance(X[pivot : pivot + 1], X)[0]
-        row -= factor[:k, pivot] @ factor[:k]
-        row /= np.sqrt(left[pivot])
-        left -= row * row
-        left[pivot] = 0.0
-        chosen.append(pivot)
-    return np.array(chosen, dtype=np.intp)
+    enough = _ROUNDING * np.max(variances, initial=0.0)
+    return pivoted_by_rows(lambda k: covariance(X[k : k + 1], X)[0], variances, count, enough).rows

@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from pymc_bsvm.covariance.pivoted import pivoted
+from pymc_bsvm.covariance.dense_conditioned import condition_dense
+from pymc_bsvm.covariance.pivoted import pivoted, pivoted_by_rows
 from tests.solvers.problems import rbf
 
 
@@ -31,3 +32,36 @@ def test_the_covariance_is_left_as_it_is():
     before = K.copy()
     pivoted(K, 1.0)
     np.testing.assert_array_equal(K, before)
+
+
+def test_rows_alone_leave_what_is_known():
+    """What is left is the variance given the function at the chosen rows: Schur's complement."""
+    x = np.random.default_rng(1).uniform(-2.0, 2.0, 80)
+    K = np.exp(-0.5 * (x[:, None] - x) ** 2)
+    factor, rows, left = pivoted_by_rows(lambda k: K[k], np.ones(80), 40, 1e-6)
+    cross = K[:, rows]
+    rest = 1.0 - np.einsum("ij,ji->i", cross, np.linalg.solve(K[np.ix_(rows, rows)], cross.T))
+    np.testing.assert_allclose(left, rest, atol=1e-9)
+    np.testing.assert_allclose(np.diag(K - factor.T @ factor), left, atol=1e-12)
+    assert left.max() <= 1e-6
+    assert len(rows) == len(set(rows)) < 20
+    np.testing.assert_array_equal(np.triu(factor[:, rows], 0), factor[:, rows])
+
+
+def test_no_more_rows_than_allowed():
+    found = pivoted_by_rows(lambda k: np.eye(6)[k], np.ones(6), 4, 1e-6)
+    assert found.factor.shape == (4, 6)
+    assert found.left.sum() == 2.0
+
+
+def test_a_known_factor_is_taken_if_it_is_that_of_the_curvature():
+    rng = np.random.default_rng(2)
+    A = rng.normal(size=(7, 7))
+    K, W = A @ A.T, np.array([0.0, 1.0, 2.0, 0.0, 0.5, 1.0, 3.0])
+    known = condition_dense(K, W).factor
+    assert condition_dense(K, W, known).factor is known
+    other = condition_dense(K, 2.0 * W, known)
+    assert other.factor is not known
+    expected = np.linalg.slogdet(np.eye(7) + 2.0 * W[:, None] * K)[1]
+    assert other.log_det == pytest.approx(expected, rel=1e-12)
+    assert condition_dense(K, np.ones(7), known).factor is not known

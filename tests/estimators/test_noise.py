@@ -143,12 +143,14 @@ def test_length_scales_by_column_are_worth_a_nat_each(relevant):
         assert hasattr(model, "relevance_") == relevant
 
 
-def test_many_rows_are_chosen_for_by_some():
+@pytest.mark.parametrize(("kernel", "rows"), [("matern32", 300), ("rbf", 600)])
+def test_many_rows_are_chosen_for_by_some(kernel, rows):
+    """By all of them where the kernel matrix has a low rank."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(600, 2))
     y = np.sin(2.0 * X[:, 0]) + 0.2 * rng.normal(size=600)
-    model = BayesianSVR(ard="auto", random_state=0, tol=1.0).fit(X, y)
-    assert model.choices_["rows"].tolist() == [300, 300, 300]
+    model = BayesianSVR(kernel, ard="auto", random_state=0, tol=1.0).fit(X, y)
+    assert model.choices_["rows"].tolist() == [rows] * 3
     assert model.n_features_in_ == model.relevance_.size == 2
 
 

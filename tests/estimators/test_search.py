@@ -6,7 +6,7 @@ import joblib
 import numpy as np
 import pytest
 
-from pymc_bsvm.estimators import BayesianSVR, kernels
+from pymc_bsvm.estimators import BayesianSVR, kernels, thin
 from pymc_bsvm.estimators import climb as module
 from pymc_bsvm.estimators import search as searches
 from pymc_bsvm.estimators.climb import rises
@@ -211,6 +211,7 @@ def found_on(objective, restarts, n_jobs=None):
 
 def test_all_rows_take_few_steps(monkeypatch):
     """The curvature of the share is nearly theirs; no climb finds anything above the end."""
+    monkeypatch.setattr(thin, "_FEWEST", 801)
     rng, sizes = np.random.default_rng(5), []
     x = rng.uniform(-10.0, 10.0, 800)
     y = np.sinc(x / np.pi) + 0.1 * rng.normal(size=800)
@@ -493,3 +494,67 @@ def test_nothing_finite_is_an_error():
     data = cases.line()
     with cases.refused(ValueError, "evidence", "finite"):
         BayesianSVR(lambda X, Z: -1e6 * (X == Z.T).astype(float)).fit(data.X, data.y)
+
+
+# ---- all rows in low rank -----------------------------------------------------------------------
+
+
+def low_rank(rng, n=400):
+    """Return an objective whose covariance has a low rank, with a share of 100 rows first."""
+    x = rng.uniform(-10.0, 10.0, n)
+    y = np.sinc(x / np.pi) + 0.1 * rng.normal(size=n)
+    blueprint = Blueprint(kernels.RBF(), silf_likelihood(0.3), 100.0, 1)
+    return MachineEvidence(blueprint, x[:, None] / 5.0, 3.0 * y, None)
+
+
+@pytest.fixture
+def choosing(monkeypatch):
+    """Let 100 of 400 rows choose first between two models; return a function that searches."""
+    monkeypatch.setattr(searches, "_HALF_WAY", 300)
+    monkeypatch.setattr(searches, "_LEAST", 100)
+
+    def found(seed, objective=None):
+        objective = objective or low_rank(np.random.default_rng(seed))
+        huber = replace(objective.blueprint, likelihood=silf_likelihood(1.0))
+        settings = {"gain": 0.01, "maxiter": 200, "n_jobs": None, "report": lambda *news: None}
+        rng = np.random.default_rng(seed)
+        return search(objective, 1, rng, moves=[lambda _: huber], **settings)
+
+    return found
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_all_rows_choose_in_low_rank(seed, choosing):
+    """Whatever the share preferred, the model of the highest evidence of all rows is kept."""
+    found = choosing(seed)
+    assert [rival.rows for rival in found.rivals] == [400, 400]
+    best = max(found.rivals, key=lambda rival: rival.log_evidence)
+    assert found.objective.blueprint is best.blueprint
+    assert found.ascents.best.objective == best.log_evidence
+    assert found.objective.value(found.ascents.best.end) == pytest.approx(
+        best.log_evidence, abs=1e-4
+    )
+    again = driver.ascend(found.objective, found.ascents.best.end, bounds=best.blueprint.bounds)
+    assert again.objective < best.log_evidence + 0.1
+
+
+def test_the_share_chooses_where_the_rank_is_not_low(choosing, monkeypatch):
+    monkeypatch.setattr(thin, "_FEWEST", 401)
+    assert [rival.rows for rival in choosing(0).rivals] == [100, 100]
+
+
+def test_an_interruption_of_the_challenge_keeps_the_choice(choosing, monkeypatch):
+    climb, sizes = searches.climb, []
+
+    def climbed(some, *args, **kwargs):
+        sizes.append(some.n)
+        if sizes.count(400) == 2:
+            raise KeyboardInterrupt
+        return climb(some, *args, **kwargs)
+
+    monkeypatch.setattr(searches, "climb", climbed)
+    found = choosing(0)
+    assert sizes == [100, 100, 400, 400]
+    assert found.ascents.interrupted
+    assert np.isfinite(found.ascents.best.objective)
+    assert sorted(rival.rows for rival in found.rivals) == [100, 400]
