@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import re
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -111,7 +110,7 @@ def _stated(loss_type: type[losses.NoiseLoss], name: str) -> dict[str, Any]:
             """Invert the distribution function."""
             return mu + noise.quantile(u, *complete(*p))
 
-    RV.name = re.sub("(?<=[a-z])(?=[A-Z])", "_", name).lower()
+    RV.name = name
     RV.__name__ = RV.__qualname__ = f"{name}RV"
 
     def support_point(rv: Any, size: Any, mu: Any, *p: Any) -> Any:

@@ -20,6 +20,17 @@ class Process(Base):
                 f"{type(self).__name__} has no covariance function. Pass one, such as "
                 "cov_func=eta**2 * pm.gp.cov.ExpQuad(1, ls=ls)."
             )
+        if not isinstance(cov_func, pm.gp.cov.BaseCovariance):
+            raise TypeError(
+                f"cov_func must be a covariance function, but it is of type "
+                f"{type(cov_func).__name__}. Pass one of pm.gp.cov, or derive yours from "
+                "pm.gp.cov.Covariance."
+            )
+        if mean_func is not None and not callable(mean_func):
+            raise TypeError(
+                f"mean_func must be a mean function, but it is {mean_func!r}. "
+                "Pass one of pm.gp.mean, such as pm.gp.mean.Constant(c)."
+            )
         mean_func = pm.gp.mean.Zero() if mean_func is None else mean_func
         super().__init__(mean_func=mean_func, cov_func=cov_func)
 

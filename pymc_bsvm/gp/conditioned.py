@@ -181,8 +181,12 @@ class Conditioned(ByCloudpickle):
         return distribution.probability(1)
 
     def rows(self, Xnew: Any) -> Array:
-        """Return new inputs as a matrix of numbers with as many columns as the training inputs."""
-        return as_numbers("Xnew", Xnew, self.X.shape[1])
+        """Return new inputs as a matrix of numbers with the columns of the training inputs.
+
+        Columns with names are matched by name.
+        """
+        columns = self._evaluator.specification.columns
+        return as_numbers("Xnew", Xnew, self.X.shape[1], columns)
 
     def prior_of(self, Xnew: Any) -> tuple[Array, Array, Array]:
         """Return the prior mean of new rows, their covariance with all training rows, and variance.

@@ -15,6 +15,7 @@ from pytensor.scalar import Cast
 from pymc_bsvm._pytensor import Elemwise
 from pymc_bsvm._typing import Array
 from pymc_bsvm._validation import check_finite, check_labels
+from pymc_bsvm.gp.names import in_order
 from pymc_bsvm.losses import Loss
 
 __all__ = [
@@ -28,8 +29,10 @@ __all__ = [
 ]
 
 
-def as_inputs(name: str, X: Any, input_dim: int | None = None) -> Any:
-    """Return a matrix of inputs as a float tensor.
+def as_inputs(
+    name: str, X: Any, input_dim: int | None = None, columns: tuple[str, ...] | None = None
+) -> Any:
+    """Return a matrix of inputs as a float tensor, with named columns in the order given.
 
     Raises
     ------
@@ -37,6 +40,7 @@ def as_inputs(name: str, X: Any, input_dim: int | None = None) -> Any:
         If it is not a matrix, has fewer columns than the covariance function wants, or holds a
         value that is not finite.
     """
+    X = in_order(name, X, columns)
     if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
         raise ValueError(
             f"{name} has {int(np.ma.count_masked(X))} masked values. Remove or impute them first."
@@ -66,9 +70,14 @@ def as_inputs(name: str, X: Any, input_dim: int | None = None) -> Any:
     return pt.as_tensor_variable(values).astype("float64")
 
 
-def as_numbers(name: str, X: Any, n_columns: int | None = None) -> Array:
-    """Return a matrix of inputs as numbers, with as many columns as the training inputs."""
-    tensor = as_inputs(name, X)
+def as_numbers(
+    name: str,
+    X: Any,
+    n_columns: int | None = None,
+    columns: tuple[str, ...] | None = None,
+) -> Array:
+    """Return a matrix of inputs as numbers, with the columns of the training inputs."""
+    tensor = as_inputs(name, X, columns=columns)
     numbers = np.asarray(tensor.data if isinstance(tensor, Constant) else tensor.eval())
     if n_columns is not None and numbers.shape[1] != n_columns:
         raise ValueError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from itertools import pairwise
@@ -139,7 +140,10 @@ class Evaluator:
         posterior = on.evidence.posterior
         mean, variance = np.empty(X_new.shape[0]), np.empty(X_new.shape[0])
         X, predictor = on.X[posterior.rows], posterior.predictor
-        for part in _chunks(X_new.shape[0], max(1, _CHUNK // max(X.shape[0], 1))):
+        size = max(1, _CHUNK // max(X.shape[0], 1))
+        if not self.specification.prior.has_diagonal:
+            size = min(size, math.isqrt(_CHUNK))  # a matrix of the block's own rows is held, too
+        for part in _chunks(X_new.shape[0], size):
             prior_mean, cross, prior = self.new_rows(X, X_new[part], on.parameters)
             mean[part] = prior_mean + predictor.mean(cross)
             variance[part] = predictor.variance(cross, prior)

@@ -7,10 +7,17 @@ from typing import Any, ClassVar
 
 import pytensor.tensor as pt
 from pymc import Distribution, SymbolicRandomVariable
+from pytensor.graph import Constant, ancestors
 from pytensor.tensor.linalg import cholesky, solve_triangular
 
 from pymc_bsvm import losses, symbolic
-from pymc_bsvm._pymc import _logprob, _support_point, normalize_rng_param, rv_size_is_none
+from pymc_bsvm._pymc import (
+    _change_dist_size,
+    _logprob,
+    _support_point,
+    normalize_rng_param,
+    rv_size_is_none,
+)
 from pymc_bsvm._pytensor import CheckAndRaise, normalize_size_param
 from pymc_bsvm._typing import Array
 from pymc_bsvm.covariance import LowRank
@@ -35,6 +42,8 @@ class Specification:
     jitter: float
     label: str
     """Name of the model in printed summaries."""
+    columns: tuple[str, ...] | None = None
+    """Names of the columns of the inputs, if they have any."""
     evaluators: Evaluators = dataclasses.field(default_factory=Evaluators, repr=False)
     """What predicts from models with this specification."""
 
@@ -130,11 +139,20 @@ class MarginalGPRV(SymbolicRandomVariable):
 
     def __init__(self, *args: Any, specification: Specification, **kwargs: Any) -> None:
         self.specification = specification
+        self.name = specification.label
         self._print_name = (
             specification.label,
             f"\\operatorname{{{specification.label}}}",
         )
         super().__init__(*args, **kwargs)
+
+    def dist_params(self, node: Any) -> tuple[Any, ...]:
+        """Return what a printed model shows: parameters of the loss, then mean and covariance."""
+        _, _, X, *variables = node.inputs
+        loss, parameters = self.specification.split(X, variables)
+        mean, K, *_ = self.specification.moments(X, parameters)
+        of_model = [x for x in (mean, K) if not _fixed(x, X)]
+        return *(pt.as_tensor_variable(x) for x in loss.fields.values()), *of_model
 
     @classmethod
     def rv_op(
@@ -176,6 +194,14 @@ class MarginalGP(Distribution):
     rv_op = MarginalGPRV.rv_op
 
 
+@_change_dist_size.register(MarginalGPRV)
+def _of_size(op: MarginalGPRV, rv: Any, new_size: Any, expand: bool) -> Any:
+    _, size, *inputs = rv.owner.inputs  # all of them, not those that are printed
+    if expand and not rv_size_is_none(size):
+        new_size = (*new_size, *size)
+    return op.rebuild_rv(*inputs, size=new_size)
+
+
 @_logprob.register(MarginalGPRV)
 def _log_evidence(op: MarginalGPRV, values: Any, *inputs: Any, **_: Any) -> Any:
     (value,) = values
@@ -194,6 +220,12 @@ def _prior_mean(op: MarginalGPRV, rv: Any, rng: Any, size: Any, X: Any, *variabl
     mean, *_ = op.specification.moments(X, parameters)
     point = mean if loss.task == "regression" else (mean > 0.0).astype("int64")
     return point if rv_size_is_none(size) else pt.full(pt.concatenate([size, point.shape]), point)
+
+
+def _fixed(x: Any, X: Any) -> bool:
+    """Return whether nothing that a model names is behind a variable, beside the inputs."""
+    behind = ancestors([x], blockers=[X])
+    return all(v.name is None or v is X or isinstance(v, Constant) for v in behind)
 
 
 def _draw(loss: Loss, f: Any, u: Any) -> Any:

@@ -219,8 +219,8 @@ class _Process:
 
     def targets(self, name: str, X_new: Any) -> Any:
         """Return targets at new inputs, on top of the latent values there."""
-        X_new = as_inputs(f"new[{name!r}]", X_new, self.X.type.shape[1])
-        prior = self.specification.prior
+        columns, prior = self.specification.columns, self.specification.prior
+        X_new = as_inputs(f"new[{name!r}]", X_new, self.X.type.shape[1], columns)
         mean, cross, K, _ = prior.new(self.X, X_new, self.parameters)
         half = self.specification.whitened_cross(self.factor, cross)
         mu, cov = mean + half.T @ self.rotated, relatively_stable(K, self.jitter) - half.T @ half
