@@ -19,7 +19,7 @@ from rich.progress import Progress
 from scipy.special import logsumexp
 
 from pymc_bsvm._typing import Array
-from pymc_bsvm._validation import check_finite
+from pymc_bsvm._validation import check_finite, generator_of, names_arguments
 from pymc_bsvm.covariance import LowRank
 from pymc_bsvm.diagnosis.path import Path, anneal
 from pymc_bsvm.diagnosis.propagation import SiteGaussian, propagated
@@ -158,6 +158,7 @@ class AnnealedEvidence:
         )
 
 
+@names_arguments
 def annealed_evidence(
     K: ArrayLike,
     y: ArrayLike,
@@ -259,7 +260,7 @@ def annealed_evidence(
         raise ValueError(
             f"base must be 'EP' or 'prior', but it is {base!r}. Choose one of the two."
         )
-    rng = np.random.default_rng(random_seed)
+    rng = generator_of(random_seed)
     prior = WhitePrior.of(K, m)
     start = propagated(prior, y, loss) if base == "EP" else None
     if start is None:

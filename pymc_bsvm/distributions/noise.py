@@ -86,6 +86,11 @@ def noise_distribution(loss_type: type[losses.NoiseLoss]) -> type[Noise]:
     >>> round(float(pm.logp(Huber.dist(mu=1.0, C=2.0, epsilon=0.5), 1.0).eval()), 4)
     -0.6214
     """
+    if not (isinstance(loss_type, type) and issubclass(loss_type, losses.NoiseLoss)):
+        raise TypeError(
+            f"loss_type must be a class of losses of regression, but it is {loss_type!r}. "
+            "Pass one derived from losses.NoiseLoss, such as losses.Huber."
+        )
     if loss_type not in _MADE:
         summary = f"The location ``mu`` plus the noise of the loss `{loss_type.__qualname__}`."
         namespace = {"__doc__": summary, "__module__": __name__, "loss_type": loss_type}

@@ -7,6 +7,7 @@ from typing import Any, NoReturn
 import pymc as pm
 
 from pymc_bsvm._pymc import Base
+from pymc_bsvm._validation import names_arguments
 
 __all__ = ["Process"]
 
@@ -14,6 +15,7 @@ __all__ = ["Process"]
 class Process(Base):
     """A Gaussian process whose latent values are integrated out."""
 
+    @names_arguments
     def __init__(self, *, mean_func: Any = None, cov_func: Any = None) -> None:
         if cov_func is None:
             raise TypeError(
@@ -33,6 +35,15 @@ class Process(Base):
             )
         mean_func = pm.gp.mean.Zero() if mean_func is None else mean_func
         super().__init__(mean_func=mean_func, cov_func=cov_func)
+
+    def __add__(self, other: Any) -> Any:
+        """Return the sum of two processes of the same kind."""
+        if type(other) is not type(self):
+            raise TypeError(
+                f"A {type(self).__name__} has no sum with an object of type "
+                f"{type(other).__name__}. Add a process of the same kind, or covariance functions."
+            )
+        return super().__add__(other)
 
     def prior(self, name: str, X: Any, *args: Any, **kwargs: Any) -> NoReturn:
         """Raise, because no variable of the model stands for the latent values."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import reprlib
 import warnings
 from typing import Any
 
@@ -14,7 +13,7 @@ from pytensor.scalar import Cast
 
 from pymc_bsvm._pytensor import Elemwise
 from pymc_bsvm._typing import Array
-from pymc_bsvm._validation import check_finite, check_labels
+from pymc_bsvm._validation import check_finite, check_labels, shown
 from pymc_bsvm.gp.names import in_order
 from pymc_bsvm.losses import Loss
 
@@ -49,7 +48,7 @@ def as_inputs(
         values = X if isinstance(X, Variable) else np.array(X, dtype=float)
     except (TypeError, ValueError) as error:
         raise TypeError(
-            f"{name} must be a matrix of numbers, but got {reprlib.repr(X)}. "
+            f"{name} must be a matrix of numbers, but got {shown(X)}. "
             "Encode the columns that are not numbers first."
         ) from error
     if values.ndim != 2:
@@ -102,7 +101,7 @@ def check_columns(X: Any, cov_func: Any) -> None:
                 f"Column {column} of X is constant ({known[0, column]:g}), so that a length-scale "
                 "along it has no effect. Drop the column, or leave it out with active_dims.",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
 
 
@@ -126,8 +125,7 @@ def check_targets(y: Any, X: Any, loss: Loss) -> None:
             y = np.asarray(y, dtype=float)
         except (TypeError, ValueError) as error:
             raise TypeError(
-                f"y must be a vector of numbers, but got {reprlib.repr(y)}. "
-                "Encode it as numbers first."
+                f"y must be a vector of numbers, but got {shown(y)}. Encode it as numbers first."
             ) from error
     if y.ndim != 1:
         raise ValueError(

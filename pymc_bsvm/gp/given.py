@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from pymc_bsvm._pymc import Base
+from pymc_bsvm._validation import check_mapping
 from pymc_bsvm.evidence.approximation import Approximation, approximation_of
 from pymc_bsvm.gp.base import Process
 from pymc_bsvm.gp.data import as_inputs, check_targets
@@ -35,6 +36,8 @@ def known_or_given(
     process: Any, given: Mapping[str, Any] | None, data_keys: tuple[str, ...]
 ) -> Given:
     """Return what to condition a process on: what it knows, or what is given in its place."""
+    if given is not None:
+        check_mapping("given", given, "Pass data by name, such as {'gp': total}.")
     given = dict(given or {})
     allowed = {*data_keys, "gp", *process._loss_keys}
     unknown = set(given) - allowed

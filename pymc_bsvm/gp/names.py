@@ -86,7 +86,7 @@ def _index(x: Any) -> Any:
     """Return the labels of the rows of pandas' and xarray's objects."""
     if hasattr(x, "iloc"):
         return x.index
-    if hasattr(x, "coords") and getattr(x, "dims", ()) and x.dims[0] in x.coords:
+    if hasattr(x, "coords") and x.dims and x.dims[0] in x.coords:
         return x.indexes[x.dims[0]]
     return None
 

@@ -14,7 +14,7 @@ from pytensor.graph import Variable
 
 from pymc_bsvm._pymc import JITTER_DEFAULT, conditioned_vars, stabilize
 from pymc_bsvm._typing import Array
-from pymc_bsvm._validation import Interval, as_parameter
+from pymc_bsvm._validation import Interval, as_parameter, names_arguments
 from pymc_bsvm.evidence.approximation import Approximation, Evidence
 from pymc_bsvm.evidence.prediction import ClassPredictive, RegressionPredictive
 from pymc_bsvm.gp.base import Process
@@ -22,7 +22,7 @@ from pymc_bsvm.gp.conditioned import Conditioned
 from pymc_bsvm.gp.data import as_inputs, as_labels, check_columns, check_targets
 from pymc_bsvm.gp.evaluator import Evaluator
 from pymc_bsvm.gp.given import Given, known_or_given
-from pymc_bsvm.gp.keywords import check_keywords
+from pymc_bsvm.gp.keywords import check_keywords, check_of_conditional
 from pymc_bsvm.gp.marginal import MarginalGP, Specification
 from pymc_bsvm.gp.names import check_same_order, names_of
 from pymc_bsvm.gp.place import Point, model_at, place_of
@@ -75,6 +75,7 @@ class MarginalProcess(Process):
             name, [inputs, *variables], specification=specification, observed=observed, **kwargs
         )
 
+    @names_arguments
     def conditional(
         self,
         name: str,
@@ -109,6 +110,7 @@ class MarginalProcess(Process):
         TensorVariable
             The variable, of shape (n_new,).
         """
+        check_of_conditional(kwargs)
         on = self._given(given)
         new = as_inputs("Xnew", Xnew, columns=on.columns)
         columns = new.type.shape[1], on.X.type.shape[1]
@@ -119,6 +121,7 @@ class MarginalProcess(Process):
         mu, cov = self._specify(on).conditional(on.y, on.X, new, on.loss.at(on.X))
         return pm.MvNormal(name, mu=mu, cov=stabilize(cov, jitter), **{"method": "svd", **kwargs})
 
+    @names_arguments
     def at(
         self,
         point: Point | None = None,
@@ -147,6 +150,7 @@ class MarginalProcess(Process):
         values, model = place_of(point, model)
         return self._evaluator(given, model).at(values)
 
+    @names_arguments
     def predict(
         self,
         Xnew: Any,
@@ -175,6 +179,7 @@ class MarginalProcess(Process):
         """
         return self.at(point, given, model).predict(Xnew, diag, pred_noise, jitter)
 
+    @names_arguments
     def predictive(
         self,
         Xnew: Any,
@@ -198,6 +203,7 @@ class MarginalProcess(Process):
         """
         return self.at(point, given, model).predictive(Xnew)
 
+    @names_arguments
     def predict_proba(
         self,
         Xnew: Any,
@@ -219,6 +225,7 @@ class MarginalProcess(Process):
         """
         return self.at(point, given, model).predict_proba(Xnew)
 
+    @names_arguments
     def evidence(
         self,
         point: Point | None = None,
@@ -239,6 +246,7 @@ class MarginalProcess(Process):
         """
         return self.at(point, given, model).evidence
 
+    @names_arguments
     def support_vectors(
         self,
         point: Point | None = None,
@@ -259,6 +267,7 @@ class MarginalProcess(Process):
         """
         return self.at(point, given, model).support_vectors
 
+    @names_arguments
     def log_predictive(
         self,
         point: Point | None = None,

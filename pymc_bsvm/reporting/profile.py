@@ -54,6 +54,11 @@ def plot_evidence_profile(
     Axes
         The axes; the numbers of support vectors have a second vertical axis.
     """
+    if not isinstance(fit, EvidenceFit):
+        raise TypeError(
+            f"fit must be a result of fit_evidence, but it is of type {type(fit).__name__}. "
+            "Pass what fit_evidence returned."
+        )
     free = [rv.name for rv in fit.model.free_RVs]
     if name not in free:
         raise ValueError(
