@@ -20,7 +20,14 @@ from pymc.distributions.distribution import (
     _change_dist_size,
     _support_point,
 )
-from pymc.distributions.shape_utils import implicit_size_from_params, rv_size_is_none
+from pymc.distributions.shape_utils import (
+    change_dist_size,
+    implicit_size_from_params,
+    rv_size_is_none,
+)
+
+# How a truncated variable is drawn: public is only the general way.
+from pymc.distributions.truncated import TruncatedRV, _truncated
 
 # The base of `pm.gp.Marginal` and what its methods share; public are only the finished processes.
 from pymc.gp.gp import Base
@@ -61,9 +68,12 @@ __all__ = [
     "Base",
     "DistributionMeta",
     "LogTransform",
+    "TruncatedRV",
     "_change_dist_size",
     "_logprob",
     "_support_point",
+    "_truncated",
+    "change_dist_size",
     "check_icdf_parameters",
     "check_icdf_value",
     "check_parameters",

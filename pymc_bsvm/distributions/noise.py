@@ -20,7 +20,7 @@ from pymc_bsvm.distributions.checked import (
     guard,
     guard_quantile,
 )
-from pymc_bsvm.distributions.draws import InverseCdfRV
+from pymc_bsvm.distributions.truncation import NoiseRV
 
 __all__ = ["Noise", "noise_distribution"]
 
@@ -106,14 +106,20 @@ def _stated(loss_type: type[losses.NoiseLoss], name: str) -> dict[str, Any]:
     above: Any = noise.log_sf
     complete = loss_type.complete
 
-    class RV(InverseCdfRV):
+    class RV(NoiseRV):
         extended_signature = f"[rng],[size],{','.join(['()'] * len(domains))}->[rng],()"
         _print_name = (name, f"\\operatorname{{{name}}}")
+        symmetric = loss_type.noise(symbolic).log_sf is None
 
         @classmethod
         def from_uniform(cls, u: Any, mu: Any, *p: Any) -> Any:
             """Invert the distribution function."""
             return mu + noise.quantile(u, *complete(*p))
+
+        @staticmethod
+        def log_shares(x: Any, *p: Any) -> tuple[Any, Any]:
+            """Return the log probabilities of noise below and above a value."""
+            return noise.log_cdf(x, *complete(*p)), above(x, *complete(*p))
 
     RV.name = name
     RV.__name__ = RV.__qualname__ = f"{name}RV"

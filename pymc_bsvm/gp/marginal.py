@@ -18,13 +18,13 @@ from pymc_bsvm._pymc import (
     normalize_rng_param,
     rv_size_is_none,
 )
-from pymc_bsvm._pytensor import CheckAndRaise, normalize_size_param
+from pymc_bsvm._pytensor import normalize_size_param
 from pymc_bsvm._typing import Array
 from pymc_bsvm.covariance import LowRank
 from pymc_bsvm.distributions.checked import guard
 from pymc_bsvm.evidence.approximation import Approximation
 from pymc_bsvm.gp.evaluator import Evaluators
-from pymc_bsvm.gp.prior import NOT_POINTWISE, Prior, differs, probe
+from pymc_bsvm.gp.prior import NOT_POINTWISE, PairCheck, Prior, differs, probe
 from pymc_bsvm.gp.row_loss import RowLoss
 from pymc_bsvm.graph import log_evidence, sites
 from pymc_bsvm.losses import Loss, NoiseLoss, noise_formulas
@@ -63,10 +63,11 @@ class Specification:
     def checked_moments(self, X: Any, parameters: Any) -> tuple[Any, ...]:
         """Return the moments, which raise if those of two rows depend on other rows."""
         mean, K = self.moments(X, parameters)
+        same = []
         for i, j in probe(X.shape[0]):
             alone = self.moments(pt.stack([X[i], X[j]]), parameters)
-            K = _CHECK(K, ~differs(alone, (mean, K), (i, j), pt))
-        return mean, K
+            same.append(~differs(alone, (mean, K), (i, j), pt))
+        return mean, _CHECK(K, *same)
 
     def covariance(self, *moments: Array) -> Array | LowRank:
         """Return the covariance of the training rows from the moments beside their mean."""
@@ -236,4 +237,4 @@ def _draw(loss: Loss, f: Any, u: Any) -> Any:
     return (u < pt.exp(-value(1.0, f, *loss.parameters))).astype("int64")
 
 
-_CHECK = CheckAndRaise(ValueError, NOT_POINTWISE)
+_CHECK = PairCheck(ValueError, NOT_POINTWISE)

@@ -7,10 +7,11 @@ from typing import Any
 import pytensor.tensor as pt
 from pytensor.graph import Constant
 
-from pymc_bsvm._pytensor import FrozenFunctionGraph, toposort
+from pymc_bsvm._pytensor import CheckAndRaise, FrozenFunctionGraph, toposort
 
 __all__ = [
     "NOT_POINTWISE",
+    "PairCheck",
     "Prior",
     "check_full",
     "differs",
@@ -25,6 +26,12 @@ NOT_POINTWISE = (
     "predict. Scale or transform X before the model, not inside the function."
 )
 _ROUNDING = 1e-5  # relative to the largest variance; far inputs lose digits in their distance
+
+
+class PairCheck(CheckAndRaise):
+    """Raises where moments of two rows depend on others; JAX, which cannot, says so."""
+
+    jax_module = "pymc_bsvm.gp.in_jax"
 
 
 class Prior:

@@ -1,5 +1,7 @@
 """Covariance functions that users write, with what PyMC's base class does not ask of them."""
 
+import warnings
+
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
@@ -75,3 +77,15 @@ def test_what_is_no_covariance_function():
         bsvm.gp.BSVR(cov_func=lambda X: X @ X.T)
     with refused(TypeError, "it is 0.5", "pm.gp.mean.Constant(c)"):
         bsvm.gp.BSVR(cov_func=expquad(), mean_func=0.5)
+
+
+@pytest.mark.parametrize("kind", [bsvm.gp.BSVR, bsvm.gp.SparseBSVR])
+def test_what_jax_leaves_out_is_said_once(kind):
+    """Two pairs of rows are compared, and PyTensor warned of each, quoting the error itself."""
+    model, _ = gp_of(expquad(), kind, **({"Xu": X[:4]} if kind is bsvm.gp.SparseBSVR else {}))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model.compile_logp(mode="JAX", sum=True)
+    (said,) = (str(x.message) for x in caught if "two rows" in str(x.message))
+    assert said.startswith("JAX does not check whether the covariance of two rows depends on")
+    assert not any("Skipping CheckAndRaise" in str(x.message) for x in caught)
