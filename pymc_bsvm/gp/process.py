@@ -16,7 +16,6 @@ from pymc_bsvm._pymc import JITTER_DEFAULT, conditioned_vars, stabilize
 from pymc_bsvm._typing import Array
 from pymc_bsvm._validation import Interval, as_parameter, names_arguments
 from pymc_bsvm.evidence.approximation import Approximation, Evidence
-from pymc_bsvm.evidence.prediction import ClassPredictive, RegressionPredictive
 from pymc_bsvm.gp.base import Process
 from pymc_bsvm.gp.conditioned import Conditioned
 from pymc_bsvm.gp.data import as_inputs, as_labels, check_columns, check_targets
@@ -160,14 +159,15 @@ class MarginalProcess(Process):
         given: Mapping[str, Any] | None = None,
         jitter: float = 0.0,
         model: Model | None = None,
-    ) -> tuple[Array, Array]:
+        labelled: bool = False,
+    ) -> tuple[Any, Any]:
         """Return mean and covariance of the latent values at new inputs, at a point.
 
         Parameters
         ----------
         point, given, model
             As for `at`.
-        Xnew, diag, pred_noise, jitter
+        Xnew, diag, pred_noise, jitter, labelled
             As for `Conditioned.predict`.
 
         Returns
@@ -177,7 +177,7 @@ class MarginalProcess(Process):
         covariance : ndarray of shape (n_new, n_new) or (n_new,)
             Covariance matrix, or variances.
         """
-        return self.at(point, given, model).predict(Xnew, diag, pred_noise, jitter)
+        return self.at(point, given, model).predict(Xnew, diag, pred_noise, jitter, labelled)
 
     @names_arguments
     def predictive(
@@ -186,7 +186,8 @@ class MarginalProcess(Process):
         point: Point | None = None,
         given: Mapping[str, Any] | None = None,
         model: Model | None = None,
-    ) -> RegressionPredictive | ClassPredictive:
+        labelled: bool = False,
+    ) -> Any:
         """Return the exact distribution of new targets given the Gaussian of the latent values.
 
         Parameters
@@ -195,13 +196,15 @@ class MarginalProcess(Process):
             New inputs.
         point, given, model
             As for `at`.
+        labelled : bool, default False
+            As for `Conditioned.predict`.
 
         Returns
         -------
-        RegressionPredictive or ClassPredictive
+        RegressionPredictive, ClassPredictive or LabelledPredictive
             Densities, distribution functions, quantiles and draws; or probabilities of labels.
         """
-        return self.at(point, given, model).predictive(Xnew)
+        return self.at(point, given, model).predictive(Xnew, labelled=labelled)
 
     @names_arguments
     def predict_proba(
@@ -210,20 +213,21 @@ class MarginalProcess(Process):
         point: Point | None = None,
         given: Mapping[str, Any] | None = None,
         model: Model | None = None,
-    ) -> Array:
+        labelled: bool = False,
+    ) -> Any:
         """Return the probability of label 1 at new inputs, (5.42) of [Chu03]_.
 
         Parameters
         ----------
-        Xnew, point, given, model
+        Xnew, point, given, model, labelled
             As for `predictive`.
 
         Returns
         -------
-        ndarray of shape (n_new,)
+        ndarray of shape (n_new,), or DataArray
             Probabilities.
         """
-        return self.at(point, given, model).predict_proba(Xnew)
+        return self.at(point, given, model).predict_proba(Xnew, labelled)
 
     @names_arguments
     def evidence(

@@ -75,12 +75,12 @@ def test_draws_of_truncated_noise_stay_inside(case, low, high):
 
 def test_truncated_noise_of_many_locations():
     mu, upper = np.array([0.0, 5.0, -300.0]), np.array([[1.0], [2.0]])
-    x = pm.Truncated.dist(SILF.dist(mu, 10.0, 0.1), lower=upper - 1.0, upper=upper)
+    x = pm.Truncated.dist(bsvm.SILF.dist(mu, 10.0, 0.1), lower=upper - 1.0, upper=upper)
     draws = pm.draw(x, draws=50, random_seed=1)
     assert draws.shape == (50, 2, 3)
     assert ((draws >= upper - 1.0) & (draws <= upper)).all()
     with pm.Model():
-        data = pm.Truncated("y", SILF.dist(mu, 10.0, 0.1), lower=-1.0, upper=1.0, shape=(4, 3))
+        data = pm.Truncated("y", bsvm.SILF.dist(mu, 10.0, 0.1), lower=-1.0, upper=1.0, shape=(4, 3))
     assert np.abs(pm.draw(data, random_seed=1)).max() <= 1.0
 
 
