@@ -75,7 +75,7 @@ class Checked:
             seen = f"has no argument {unknown[0]!r}" if unknown else f"lacks {missing[0]}"
             raise TypeError(
                 f"{cls.__name__} {seen}. Use {', '.join(cls.domains)}, or those of PyMC, such as "
-                "observed and dims."
+                "shape and dims."
             )
 
     @classmethod

@@ -4,6 +4,7 @@ from pymc_bsvm.gp import cov
 from pymc_bsvm.gp.bsvr import BSVR
 from pymc_bsvm.gp.btsvc import BTSVC
 from pymc_bsvm.gp.conditioned import Conditioned
+from pymc_bsvm.gp.labelled import LabelledPredictive
 from pymc_bsvm.gp.laplace import Laplace
 from pymc_bsvm.gp.sparse_bsvr import SparseBSVR
 from pymc_bsvm.gp.sparse_btsvc import SparseBTSVC
@@ -14,6 +15,7 @@ __all__ = [
     "BSVR",
     "BTSVC",
     "Conditioned",
+    "LabelledPredictive",
     "Laplace",
     "SparseBSVR",
     "SparseBTSVC",

@@ -128,11 +128,7 @@ def fit_evidence(
     """
     model, check = model_at(model), check_of(check)
     marginals = marginals_of(model)
-    _check_settings(maxiter, n_jobs, compile_kwargs)
-    if not isinstance(restarts, numbers.Integral) or restarts < 1:
-        raise ValueError(
-            f"restarts must be an integer >= 1, but it is {restarts!r}. Pass 1 or more."
-        )
+    _check_settings(restarts, maxiter, n_jobs, compile_kwargs)
     gtol = as_parameter("gtol", gtol, positive)
     objective = LogPosterior(model, include_prior, compile_kwargs)
     starts = _starts(model, objective, marginals, int(restarts), start, random_seed)
@@ -249,10 +245,13 @@ def _check_start(name: str, value: Any, variable: Any) -> None:
         )
 
 
-def _check_settings(maxiter: Any, n_jobs: Any, compile_kwargs: Any) -> None:
+def _check_settings(restarts: Any, maxiter: Any, n_jobs: Any, compile_kwargs: Any) -> None:
     """Raise for settings of a wrong kind."""
-    if not isinstance(maxiter, numbers.Integral) or maxiter < 1:
-        raise ValueError(f"maxiter must be an integer >= 1, but it is {maxiter!r}. Pass 1 or more.")
+    for name, value in (("restarts", restarts), ("maxiter", maxiter)):
+        if not isinstance(value, numbers.Integral) or value < 1:
+            raise ValueError(
+                f"{name} must be an integer >= 1, but it is {value!r}. Pass 1 or more."
+            )
     if n_jobs is not None and (not isinstance(n_jobs, numbers.Integral) or n_jobs == 0):
         raise ValueError(
             f"n_jobs must be an integer other than 0, but it is {n_jobs!r}. "

@@ -593,13 +593,13 @@ DISTRIBUTIONS = [
         lambda: observed(bsvm.SILF, "y", mu=0.0, sigma=1.0, observed=Y),
         TypeError,
         "SILF has no argument 'sigma'. Use mu, C, epsilon, beta, or those of PyMC, such as "
-        "observed and dims.",
+        "shape and dims.",
     ),
     misuse(
         "a distribution lacks a parameter",
         lambda: observed(bsvm.SILF, "y", mu=0.0, epsilon=0.1, observed=Y),
         TypeError,
-        "SILF lacks C. Use mu, C, epsilon, beta, or those of PyMC, such as observed and dims.",
+        "SILF lacks C. Use mu, C, epsilon, beta, or those of PyMC, such as shape and dims.",
     ),
     misuse(
         "a distribution without name",
@@ -666,14 +666,14 @@ DISTRIBUTIONS = [
         lambda: observed(bsvm.EpsilonInsensitive, "y", 0.0, 1.0, 0.1, beta=0.3),
         TypeError,
         "EpsilonInsensitive has no argument 'beta'. Use mu, C, epsilon, or those of PyMC, "
-        "such as observed and dims.",
+        "such as shape and dims.",
     ),
     misuse(
         "a latent value by the name of a mean",
         lambda: observed(bsvm.Trigonometric, "y", mu=0.0, observed=LABELS),
         TypeError,
         "Trigonometric has no argument 'mu'. Use f, delta, flip, or those of PyMC, such as "
-        "observed and dims.",
+        "shape and dims.",
     ),
     misuse(
         "labels -1 and 1 for a distribution",
