@@ -101,8 +101,8 @@ def conditional(*args: Any, **kwargs: Any) -> Any:
 def misuse(
     name: str, call: Callable[[], object], exception: type[Exception], message: str
 ) -> Misuse:
-    """Take a message apart into its two sentences."""
-    seen, remedy = message.split(". ", maxsplit=1)
+    """Take a message apart into its two sentences; lists of arguments may go on."""
+    seen, remedy = message.removesuffix(".").split(". ", maxsplit=1)
     return Misuse(name, call, exception, re.escape(seen + "."), re.escape(remedy))
 
 
