@@ -13,8 +13,21 @@ from pymc.backends.arviz import (
 # The checks and the shapes of PyMC's own distributions, which public names apply and do not lend;
 # and where a class of random variables states its default value.
 from pymc.distributions.dist_math import check_icdf_parameters, check_icdf_value, check_parameters
-from pymc.distributions.distribution import DistributionMeta, _support_point
-from pymc.distributions.shape_utils import implicit_size_from_params, rv_size_is_none
+
+# How the size of such a variable changes.
+from pymc.distributions.distribution import (
+    DistributionMeta,
+    _change_dist_size,
+    _support_point,
+)
+from pymc.distributions.shape_utils import (
+    change_dist_size,
+    implicit_size_from_params,
+    rv_size_is_none,
+)
+
+# How a truncated variable is drawn: public is only the general way.
+from pymc.distributions.truncated import TruncatedRV, _truncated
 
 # The base of `pm.gp.Marginal` and what its methods share; public are only the finished processes.
 from pymc.gp.gp import Base
@@ -55,8 +68,12 @@ __all__ = [
     "Base",
     "DistributionMeta",
     "LogTransform",
+    "TruncatedRV",
+    "_change_dist_size",
     "_logprob",
     "_support_point",
+    "_truncated",
+    "change_dist_size",
     "check_icdf_parameters",
     "check_icdf_value",
     "check_parameters",

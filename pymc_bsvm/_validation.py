@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import math
 import numbers
+import reprlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -13,10 +16,15 @@ import numpy as np
 __all__ = [
     "Interval",
     "as_parameter",
+    "as_real_array",
     "as_row_parameter",
     "check_finite",
     "check_labels",
+    "check_mapping",
+    "generator_of",
+    "names_arguments",
     "positive",
+    "shown",
 ]
 
 
@@ -130,6 +138,73 @@ def check_labels(name: str, value: Any, labels: tuple[int, int], hint: Callable[
             f"{name} must hold the labels {labels[0]} and {labels[1]} only, "
             f"but {_where(array, known)}{array[~known].flat[0]!s}. {hint(np.unique(array))}"
         )
+
+
+def as_real_array(name: str, value: Any, remedy: str) -> np.ndarray:
+    """Return real numbers as an array of floats; nothing is dropped on the way.
+
+    Raises
+    ------
+    TypeError
+        For text, objects, dates, complex numbers and what is masked, with the remedy.
+    """
+    if np.ma.is_masked(value):
+        raise TypeError(
+            f"{name} has {int(np.ma.count_masked(value))} masked values. Remove these rows first."
+        )
+    try:
+        given = np.asarray(value)
+        if given.dtype.kind not in "buifO" or value is None:
+            raise TypeError(given.dtype)
+        return np.asarray(given, dtype=float)
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"{name} must hold real numbers, but it is {shown(value)}. {remedy}"
+        ) from None
+
+
+def shown(value: Any) -> str:
+    """Return a value as an error shows it, arrays by their shape and type."""
+    if isinstance(value, np.ndarray):
+        return f"an array of shape {value.shape} and type {value.dtype}"
+    return reprlib.repr(value)
+
+
+def check_mapping(name: str, value: Any, remedy: str) -> None:
+    """Raise ``TypeError`` unless a value looks up others by their names."""
+    if not hasattr(value, "keys") or not hasattr(value, "__getitem__"):
+        raise TypeError(
+            f"{name} must be a mapping, but it is of type {type(value).__name__}. {remedy}"
+        )
+
+
+def generator_of(random_seed: Any) -> np.random.Generator:
+    """Return the generator of a seed."""
+    try:
+        return np.random.default_rng(random_seed)
+    except (TypeError, ValueError) as error:
+        raise type(error)(
+            f"random_seed is {random_seed!r}, which is no seed. "
+            "Pass an integer that is not negative, a numpy Generator, or None."
+        ) from error
+
+
+def names_arguments[**P, R](function: Callable[P, R]) -> Callable[P, R]:
+    """Answer a call with unknown or missing arguments by the arguments that there are."""
+    known = [x for x in inspect.signature(function).parameters if x not in ("self", "kwargs")]
+
+    @functools.wraps(function)
+    def wrapper(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return function(*args, **kwargs)
+        except TypeError as error:
+            inside = error.__traceback__ and error.__traceback__.tb_next
+            if inside is not None:  # the call itself was right
+                raise
+            seen = str(error).rstrip(".?")
+            raise TypeError(f"{seen}. Its arguments are {', '.join(known)}.") from None
+
+    return wrapper
 
 
 def _where(array: np.ndarray, good: np.ndarray) -> str:

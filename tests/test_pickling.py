@@ -145,7 +145,18 @@ def process_examples() -> tuple[object, ...]:
     comparison = bsvm.compare_posteriors({"Gauss": fit, "NUTS": idata})
     at = fit.at()
     averaged = integral, integral.marginals, integral.predictive(X[:3])
-    others = support, predictor, verdict, reweighted, comparison, at, *averaged
+    labelled = bsvr.predictive(X[:3], fit, labelled=True)
+    others = (
+        labelled,
+        labelled.rows,
+        support,
+        predictor,
+        verdict,
+        reweighted,
+        comparison,
+        at,
+        *averaged,
+    )
     return bsvr, btsvc, laplace, *sparse, fit, fit.committee, *others
 
 

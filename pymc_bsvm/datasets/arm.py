@@ -5,12 +5,14 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from pymc_bsvm._validation import names_arguments
 from pymc_bsvm.datasets import check
 from pymc_bsvm.datasets.check import RandomState
 
 COPY_SD = 0.02
 
 
+@names_arguments
 def robot_arm(
     n: int,
     inputs: Literal[2, 6] = 2,

@@ -8,6 +8,7 @@ row draws its label anew, so the class sizes vary from seed to seed.
 import numpy as np
 from numpy.typing import NDArray
 
+from pymc_bsvm._validation import names_arguments
 from pymc_bsvm.datasets import check
 from pymc_bsvm.datasets.check import RandomState
 
@@ -17,6 +18,7 @@ SHIFT = 2.0 / np.sqrt(20.0)
 WAVES = np.maximum(6.0 - np.abs(np.arange(1, 22)[:, None] - np.array([11, 15, 7])), 0.0)
 
 
+@names_arguments
 def twonorm(
     n: int, *, random_state: RandomState = 0
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
@@ -60,6 +62,7 @@ def twonorm(
     return means[:, None] + rng.standard_normal((n, 20)), labels
 
 
+@names_arguments
 def ringnorm(
     n: int, *, shift: float = SHIFT, random_state: RandomState = 0
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
@@ -106,6 +109,7 @@ def ringnorm(
     return means[:, None] + sds[:, None] * rng.standard_normal((n, 20)), labels
 
 
+@names_arguments
 def waveform(
     n: int, *, random_state: RandomState = 0
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:

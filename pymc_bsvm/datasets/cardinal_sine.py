@@ -5,6 +5,7 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from pymc_bsvm._validation import names_arguments
 from pymc_bsvm.datasets import check
 from pymc_bsvm.datasets import noise as noises
 from pymc_bsvm.datasets.check import RandomState
@@ -12,6 +13,7 @@ from pymc_bsvm.datasets.check import RandomState
 NoiseName = Literal["silf", "gaussian", "student", "none"]
 
 
+@names_arguments
 def sinc(
     n: int,
     noise: NoiseName = "silf",

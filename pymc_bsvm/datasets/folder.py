@@ -86,6 +86,8 @@ def load_folder(
     ----------
     [Chu03]_, section 4.5.4.
     """
+    if not isinstance(path, str | PathLike):
+        raise TypeError(f"path = {path!r} is not a path. Pass the name of a folder.")
     folder = Path(path)
     if not folder.is_dir():
         raise FileNotFoundError(f"path = {str(path)!r} is not a folder. Pass an existing folder.")

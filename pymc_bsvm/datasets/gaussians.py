@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit
 
+from pymc_bsvm._validation import names_arguments
 from pymc_bsvm.datasets import check
 from pymc_bsvm.datasets.check import RandomState
 
@@ -14,6 +15,7 @@ MEANS = {1: np.array([[2.0], [-2.0]]), 2: np.array([[2.0, 0.0], [-2.0, 0.0]])}
 VARIANCES = {1: np.array([[1.0], [1.0]]), 2: np.array([[2.0, 1.0], [1.0, 2.0]])}
 
 
+@names_arguments
 def two_gaussians(
     n: int, dim: Literal[1, 2] = 1, *, random_state: RandomState = 0
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:

@@ -7,8 +7,10 @@ relies on Laplace's method, so that it can tell how far off that is.
 
 from __future__ import annotations
 
+import logging
 import math
 import numbers
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, NamedTuple
@@ -19,9 +21,9 @@ from rich.progress import Progress
 from scipy.special import logsumexp
 
 from pymc_bsvm._typing import Array
-from pymc_bsvm._validation import check_finite
+from pymc_bsvm._validation import check_finite, generator_of, names_arguments
 from pymc_bsvm.covariance import LowRank
-from pymc_bsvm.diagnosis.path import Path, anneal
+from pymc_bsvm.diagnosis.path import Path, Run, anneal
 from pymc_bsvm.diagnosis.propagation import SiteGaussian, propagated
 from pymc_bsvm.diagnosis.white_prior import WhitePrior
 from pymc_bsvm.evidence.approximation import Problem
@@ -29,6 +31,8 @@ from pymc_bsvm.losses import Loss
 from pymc_bsvm.solvers.dual import check_kernel
 
 __all__ = ["AnnealedEvidence", "LatentMoments", "anneal_problem", "annealed_evidence"]
+
+_LOGGER = logging.getLogger("pymc_bsvm")
 
 type Base = Literal["EP", "prior"]
 
@@ -158,6 +162,7 @@ class AnnealedEvidence:
         )
 
 
+@names_arguments
 def annealed_evidence(
     K: ArrayLike,
     y: ArrayLike,
@@ -225,6 +230,8 @@ def annealed_evidence(
     loss goes on linearly from a point that moves out to the wall, so that particles can walk back
     from behind it.
 
+    An interruption by the keyboard keeps the replicates that were finished, if there are two.
+
     The temperatures are ``(k / temperatures)²`` from EP, and to the fourth power from the prior.
 
     References
@@ -259,18 +266,18 @@ def annealed_evidence(
         raise ValueError(
             f"base must be 'EP' or 'prior', but it is {base!r}. Choose one of the two."
         )
-    rng = np.random.default_rng(random_seed)
+    rng = generator_of(random_seed)
     prior = WhitePrior.of(K, m)
     start = propagated(prior, y, loss) if base == "EP" else None
     if start is None:
         base, start = "prior", SiteGaussian.of(prior, np.zeros(y.size), np.zeros(y.size))
     steps = np.linspace(0.0, 1.0, temperatures + 1) ** _POWERS[base]
     path = Path(y, m, loss, start)
-    runs = []
     with Progress(disable=not progressbar) as bar:
         task = bar.add_task("Annealing", total=replicates * temperatures)
-        for _ in range(replicates):
-            runs.append(anneal(path, steps, particles, rng, lambda: bar.advance(task)))
+        runs = _replicates(
+            replicates, lambda: anneal(path, steps, particles, rng, lambda: bar.advance(task))
+        )
     log_weights = np.array([run.log_weights for run in runs])
     white = np.concatenate([run.white for run in runs])
     constant = start.log_normalizer - np.broadcast_to(loss.log_normalizer(), y.shape).sum()
@@ -282,6 +289,23 @@ def annealed_evidence(
         _white=start.coordinates(white),
         _prior=prior,
     )
+
+
+def _replicates(count: int, anneal_once: Callable[[], Run]) -> list[Run]:
+    """Return the repetitions; an interruption by the keyboard keeps two or more."""
+    runs: list[Run] = []
+    try:
+        for _ in range(count):
+            runs.append(anneal_once())
+    except KeyboardInterrupt:
+        if len(runs) < 2:  # no standard error
+            raise
+        _LOGGER.warning(
+            "annealed_evidence: interrupted after %d of %d replicates, which are kept.",
+            len(runs),
+            count,
+        )
+    return runs
 
 
 def anneal_problem(problem: Problem, **settings: Any) -> AnnealedEvidence:

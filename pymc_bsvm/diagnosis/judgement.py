@@ -9,13 +9,15 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from pymc import Model, modelcontext
+from pymc import Model
 
 from pymc_bsvm._typing import Array
+from pymc_bsvm._validation import names_arguments
 from pymc_bsvm.approximations import EP, Approximation, Evidence, Laplace
 from pymc_bsvm.diagnosis.annealing import AnnealedEvidence, anneal_problem
 from pymc_bsvm.diagnosis.difference import Difference
 from pymc_bsvm.gp.conditioned import Conditioned
+from pymc_bsvm.gp.place import model_at
 from pymc_bsvm.inference.objective import marginals_of, only
 from pymc_bsvm.inference.result import EvidenceFit
 from pymc_bsvm.losses import Loss
@@ -171,6 +173,7 @@ class Verdict:
         return "\n".join(lines)
 
 
+@names_arguments
 def verdict(
     model: Model | EvidenceFit | None = None,
     point: Mapping[str, Any] | EvidenceFit | None = None,
@@ -274,10 +277,10 @@ def _model_and_point(
 ) -> tuple[Model, Mapping[str, Any] | None]:
     """Return the model and the point, either of which a fit may stand for."""
     if isinstance(point, EvidenceFit):
-        return modelcontext(point.model if model is None else model), point.point
+        return model_at(point.model if model is None else model), point.point
     if isinstance(model, EvidenceFit):
         return model.model, model.point if point is None else point
-    return modelcontext(model), point
+    return model_at(model), point
 
 
 def _reason(ratio: float) -> str:

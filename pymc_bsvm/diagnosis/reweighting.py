@@ -12,11 +12,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import xarray as xr
 from arviz_stats.base.array import array_stats
-from pymc import Model, modelcontext
+from pymc import Model
 from rich.progress import track
 
 from pymc_bsvm._typing import Array
+from pymc_bsvm._validation import generator_of, names_arguments
 from pymc_bsvm.diagnosis.annealing import anneal_problem
+from pymc_bsvm.gp.place import model_at
 from pymc_bsvm.inference.objective import Marginal, marginals_of
 
 if TYPE_CHECKING:
@@ -136,6 +138,7 @@ class Reweighted:
         )
 
 
+@names_arguments
 def reweight(
     idata: xr.DataTree,
     model: Model | None = None,
@@ -186,11 +189,11 @@ def reweight(
     --------
     pymc_bsvm.diagnosis.verdict : at one point, with the latent values.
     """
-    model = modelcontext(model)
+    model = model_at(model)
     marginals = marginals_of(model, name)
     posterior = _thin(idata, max_draws)
     shape = posterior.sizes["chain"], posterior.sizes["draw"]
-    rng = np.random.default_rng(random_seed)
+    rng = generator_of(random_seed)
     settings = {"particles": particles, "temperatures": temperatures, "replicates": replicates}
     correctors = [_Corrector(marginal, model, settings) for marginal in marginals]
     log_ratios, variances = np.zeros(shape), np.zeros(shape)

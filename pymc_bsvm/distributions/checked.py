@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import reprlib
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -19,12 +20,13 @@ from pymc_bsvm._pymc import (
     floatX,
     rv_size_is_none,
 )
-from pymc_bsvm._validation import Interval
+from pymc_bsvm._validation import Interval, shown
 
 __all__ = ["Checked", "as_tensors", "broadcast_support_point", "guard", "guard_quantile"]
 
 _OF_PYMC = {"shape", "size", "rng", "return_next_rng", "dims", "initval"}
 """Keyword arguments of `dist`; PyMC itself says that two of them are for models only."""
+_OF_MODELS = {"observed", "total_size", "transform", "default_transform"}
 
 
 class Checked:
@@ -34,7 +36,8 @@ class Checked:
     """The parameters, in their order, and their domains."""
 
     def __new__(cls, name: str, *args: Any, observed: Any = None, **kwargs: Any) -> TensorVariable:
-        """Check the observed data, then register the variable as PyMC does."""
+        """Check the arguments and the observed data, then register the variable as PyMC does."""
+        cls._check_arguments(name, args, kwargs)
         if observed is not None:
             _check_numbers(f"observed of {name!r}", observed)
             data = _known_data(observed)
@@ -46,12 +49,34 @@ class Checked:
                 cls.check_observed(f"observed of {name!r}", shown)
                 given = {**kwargs, **dict(zip(cls.domains, args, strict=False))}
                 shapes = {
-                    key: pt.as_tensor_variable(value).type.shape
-                    for key, value in given.items()
-                    if key in cls.domains
+                    key: _tensor(key, given[key], domain).type.shape
+                    for key, domain in cls.domains.items()
+                    if key in given
                 }
                 _check_broadcast({**shapes, "observed": data.shape}, whole=data.shape)
         return super().__new__(cls, name, *args, observed=observed, **kwargs)  # type: ignore[call-arg]
+
+    @classmethod
+    def _check_arguments(cls, name: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Raise ``TypeError`` for a name that is none, and for unknown or missing parameters."""
+        if not isinstance(name, str):
+            raise TypeError(
+                f"The first argument of {cls.__name__} is the name of the variable, but it is "
+                f"{reprlib.repr(name)}. Pass a string first, or use {cls.__name__}.dist."
+            )
+        unknown = sorted(set(kwargs) - _OF_PYMC - _OF_MODELS - set(cls.domains))
+        needed = [
+            x.name
+            for x in inspect.signature(cls.dist).parameters.values()
+            if x.default is x.empty and x.name in cls.domains
+        ]
+        missing = [x for x in needed[len(args) :] if x not in kwargs]
+        if unknown or missing:
+            seen = f"has no argument {unknown[0]!r}" if unknown else f"lacks {missing[0]}"
+            raise TypeError(
+                f"{cls.__name__} {seen}. Use {', '.join(cls.domains)}, or those of PyMC, such as "
+                "shape and dims."
+            )
 
     @classmethod
     def dist(cls, *args: Any, **kwargs: Any) -> TensorVariable:
@@ -80,13 +105,24 @@ def as_tensors(domains: Mapping[str, Interval], *values: Any) -> list[TensorVari
     """
     tensors = []
     for (name, domain), value in zip(domains.items(), values, strict=True):
-        tensor = pt.as_tensor_variable(floatX(value))
+        tensor = _tensor(name, value, domain)
         if isinstance(tensor, Constant):
             domain.check(name, tensor.data)
         tensors.append(tensor)
     shapes = {name: tensor.type.shape for name, tensor in zip(domains, tensors, strict=True)}
     _check_broadcast(shapes)
     return tensors
+
+
+def _tensor(name: str, value: Any, domain: Interval) -> TensorVariable:
+    """Return a parameter as a tensor."""
+    try:
+        return pt.as_tensor_variable(floatX(value))
+    except (AttributeError, NotImplementedError, TypeError, ValueError) as error:
+        raise TypeError(
+            f"{name} must be a number, an array or a variable, but it is {shown(value)}. "
+            f"Pass a number with {domain.describe(name)}, or a variable with a prior to learn it."
+        ) from error
 
 
 def broadcast_support_point(point: Any, size: Any, *parameters: Any) -> Any:
@@ -131,7 +167,7 @@ def _check_numbers(name: str, observed: Any) -> None:
         np.asarray(values).astype(float)
     except (TypeError, ValueError) as error:
         raise TypeError(
-            f"{name} must be an array of numbers, but got {reprlib.repr(observed)}. "
+            f"{name} must be an array of numbers, but got {shown(observed)}. "
             "Encode or convert the values to numbers first."
         ) from error
 

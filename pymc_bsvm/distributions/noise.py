@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import re
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -21,7 +20,7 @@ from pymc_bsvm.distributions.checked import (
     guard,
     guard_quantile,
 )
-from pymc_bsvm.distributions.draws import InverseCdfRV
+from pymc_bsvm.distributions.truncation import NoiseRV
 
 __all__ = ["Noise", "noise_distribution"]
 
@@ -87,6 +86,11 @@ def noise_distribution(loss_type: type[losses.NoiseLoss]) -> type[Noise]:
     >>> round(float(pm.logp(Huber.dist(mu=1.0, C=2.0, epsilon=0.5), 1.0).eval()), 4)
     -0.6214
     """
+    if not (isinstance(loss_type, type) and issubclass(loss_type, losses.NoiseLoss)):
+        raise TypeError(
+            f"loss_type must be a class of losses of regression, but it is {loss_type!r}. "
+            "Pass one derived from losses.NoiseLoss, such as losses.Huber."
+        )
     if loss_type not in _MADE:
         summary = f"The location ``mu`` plus the noise of the loss `{loss_type.__qualname__}`."
         namespace = {"__doc__": summary, "__module__": __name__, "loss_type": loss_type}
@@ -102,16 +106,22 @@ def _stated(loss_type: type[losses.NoiseLoss], name: str) -> dict[str, Any]:
     above: Any = noise.log_sf
     complete = loss_type.complete
 
-    class RV(InverseCdfRV):
+    class RV(NoiseRV):
         extended_signature = f"[rng],[size],{','.join(['()'] * len(domains))}->[rng],()"
         _print_name = (name, f"\\operatorname{{{name}}}")
+        symmetric = loss_type.noise(symbolic).log_sf is None
 
         @classmethod
         def from_uniform(cls, u: Any, mu: Any, *p: Any) -> Any:
             """Invert the distribution function."""
             return mu + noise.quantile(u, *complete(*p))
 
-    RV.name = re.sub("(?<=[a-z])(?=[A-Z])", "_", name).lower()
+        @staticmethod
+        def log_shares(x: Any, *p: Any) -> tuple[Any, Any]:
+            """Return the log probabilities of noise below and above a value."""
+            return noise.log_cdf(x, *complete(*p)), above(x, *complete(*p))
+
+    RV.name = name
     RV.__name__ = RV.__qualname__ = f"{name}RV"
 
     def support_point(rv: Any, size: Any, mu: Any, *p: Any) -> Any:

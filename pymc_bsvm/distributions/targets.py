@@ -40,6 +40,11 @@ def likelihood(loss: losses.Loss, f: Any) -> Any:
     NotImplementedError
         If the loss is no likelihood, or does not know the quantiles of its noise.
     """
+    if not isinstance(loss, losses.Loss):
+        raise TypeError(
+            f"loss must be a loss of pymc_bsvm.losses, but it is {loss!r}. "
+            "Pass, for example, losses.SILF(C=10, epsilon=0.1)."
+        )
     named = _NAMED.get(type(loss))
     if named is not None:
         return named.dist(f, **loss.fields)

@@ -204,10 +204,8 @@ class MachineEvidence:
 
     def hindsight(self, members: Sequence[Fitted]) -> Hindsight:
         """Return what machines of a regression say of the rows."""
-        sights, loss = self.sights(members), noise_in(1.0, members[0].loss)
-        return Hindsight(
-            self.y, loss, sights[0].mean, [s.cavity for s in sights], self.sample_weight
-        )
+        seen, loss = self.sights(members), noise_in(1.0, members[0].loss)
+        return Hindsight(self.y, loss, seen[0].mean, [s.cavity for s in seen], self.sample_weight)
 
     def sights(self, members: Sequence[Fitted]) -> list[Sight]:
         """Return the latent values of the rows by each machine, with and without their own."""

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pymc_bsvm._typing import Array
-from pymc_bsvm._validation import as_parameter, positive
+from pymc_bsvm._validation import as_parameter, names_arguments, positive
 from pymc_bsvm.covariance import LowRank
 from pymc_bsvm.covariance.conditioned import Conditioned
 from pymc_bsvm.evidence.approximation import (
@@ -209,11 +209,12 @@ def _report(evidence: EPEvidence, on_failure: OnFailure) -> None:
         return
     message = f"The residual is {evidence.residual:.3g}. {evidence.status.value}"
     if on_failure == "warn":
-        warnings.warn(message, EPWarning, stacklevel=4)
+        warnings.warn(message, EPWarning, stacklevel=5)
         return
     raise EPError(message, evidence.problem.solve(on_failure="ignore"), evidence)
 
 
+@names_arguments
 def ep_evidence(
     K: ArrayLike | LowRank,
     y: ArrayLike,

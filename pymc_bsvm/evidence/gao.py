@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pymc_bsvm._typing import Array
-from pymc_bsvm._validation import as_parameter, positive
+from pymc_bsvm._validation import as_parameter, names_arguments, positive
 from pymc_bsvm.covariance import LowRank
 from pymc_bsvm.covariance.product import exact_product
 from pymc_bsvm.evidence.approximation import (
@@ -177,6 +177,7 @@ class GaoEvidence(Evidence):
         return np.stack([of_C, of_epsilon])
 
 
+@names_arguments
 def gao_evidence(
     K: ArrayLike | LowRank,
     y: ArrayLike,

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pymc_bsvm._typing import Array
-from pymc_bsvm._validation import as_parameter, positive
+from pymc_bsvm._validation import as_parameter, names_arguments, positive
 from pymc_bsvm.covariance import Factor, LowRank, LowRankFactor
 from pymc_bsvm.covariance.conditioned import Conditioned
 from pymc_bsvm.covariance.dense_conditioned import DenseConditioned
@@ -250,6 +250,7 @@ class LaplaceEvidence(Evidence):
         return self.solution.f
 
 
+@names_arguments
 def laplace_evidence(
     K: ArrayLike | LowRank,
     y: ArrayLike,

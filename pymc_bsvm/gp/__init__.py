@@ -5,6 +5,7 @@ from pymc_bsvm.gp.bsvr import BSVR
 from pymc_bsvm.gp.btsvc import BTSVC
 from pymc_bsvm.gp.choice import default_priors
 from pymc_bsvm.gp.conditioned import Conditioned
+from pymc_bsvm.gp.labelled import LabelledPredictive
 from pymc_bsvm.gp.laplace import Laplace
 from pymc_bsvm.gp.priors import Prior, Priors
 from pymc_bsvm.gp.sparse_bsvr import SparseBSVR
@@ -16,6 +17,7 @@ __all__ = [
     "BSVR",
     "BTSVC",
     "Conditioned",
+    "LabelledPredictive",
     "Laplace",
     "Prior",
     "Priors",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pymc_bsvm import losses
+from pymc_bsvm._validation import names_arguments
 from pymc_bsvm.evidence.approximation import Approximation, approximation_of
 from pymc_bsvm.evidence.laplace import Curvature
 from pymc_bsvm.gp.process import MarginalProcess
@@ -47,6 +48,7 @@ class BSVR(MarginalProcess):
 
     _loss_type = losses.SILF
 
+    @names_arguments
     def marginal_likelihood(
         self,
         name: str,

@@ -10,12 +10,13 @@ import numpy as np
 
 from pymc_bsvm._pickling import ByCloudpickle
 from pymc_bsvm._typing import Array, Parameter
-from pymc_bsvm._validation import Interval, as_parameter
+from pymc_bsvm._validation import Interval, as_parameter, names_arguments
 from pymc_bsvm.covariance.inducing import Inducing
 from pymc_bsvm.evidence.approximation import Evidence
 from pymc_bsvm.evidence.noise import LeaveOneOut, Noise, NoiseKind, fit_noise
 from pymc_bsvm.evidence.prediction import ClassPredictive, RegressionPredictive, predictive
 from pymc_bsvm.gp.data import as_numbers
+from pymc_bsvm.gp.labelled import LabelledPredictive, Rows
 from pymc_bsvm.gp.support_vectors import SupportVectors
 from pymc_bsvm.losses import RegressionLoss
 
@@ -68,9 +69,15 @@ class Conditioned(ByCloudpickle):
         """Return means and variances of the latent values at new inputs, each of shape (n_new,)."""
         return self._evaluator.moments(self, self.rows(Xnew))
 
+    @names_arguments
     def predict(
-        self, Xnew: Any, diag: bool = False, pred_noise: bool = False, jitter: float = 0.0
-    ) -> tuple[Array, Array]:
+        self,
+        Xnew: Any,
+        diag: bool = False,
+        pred_noise: bool = False,
+        jitter: float = 0.0,
+        labelled: bool = False,
+    ) -> tuple[Any, Any]:
         """Return mean and covariance of the latent values at new inputs.
 
         Parameters
@@ -84,6 +91,9 @@ class Conditioned(ByCloudpickle):
             row must be a function of the inputs, so that it is known at the new rows.
         jitter : float, default 0
             Added to the diagonal of the covariance matrix that is returned.
+        labelled : bool, default False
+            Return labelled arrays of xarray, with the rows of Xnew: the index of a data frame, the
+            coordinates of a labelled array. Without it, arrays of NumPy whatever comes in.
 
         Returns
         -------
@@ -93,6 +103,12 @@ class Conditioned(ByCloudpickle):
             Covariance matrix, or variances.
         """
         jitter = as_parameter("jitter", jitter, _NONNEGATIVE)
+        if labelled:
+            mean, covariance = self.predict(Xnew, diag, pred_noise, jitter)
+            rows = Rows.of(Xnew)
+            second = rows.array("variance", covariance) if diag else None
+            second = rows.covariance("covariance", covariance) if second is None else second
+            return rows.array("mean", mean), second
         new = self.rows(Xnew)
         shift: Parameter = 0.0
         noise: Parameter = 0.0
@@ -110,9 +126,10 @@ class Conditioned(ByCloudpickle):
         mean, covariance = self._evaluator.joint_moments(self, new)
         return mean + shift, covariance + (noise + jitter) * np.eye(mean.size)
 
+    @names_arguments
     def predictive(
-        self, Xnew: Any, noise: NoiseKind | Noise | None = None
-    ) -> RegressionPredictive | ClassPredictive:
+        self, Xnew: Any, noise: NoiseKind | Noise | None = None, labelled: bool = False
+    ) -> Any:
         """Return the exact distribution of new targets given the Gaussian of the latent values.
 
         Parameters
@@ -123,12 +140,16 @@ class Conditioned(ByCloudpickle):
             Noise of the new targets, for regression: that of the "model" unless told. Other names
             have it fitted to what the training rows say of each other; see `fitted_noise`. Or a
             loss, a `StudentNoise` or a `ContaminatedNoise` of `pymc_bsvm.evidence`.
+        labelled : bool, default False
+            As for `predict`.
 
         Returns
         -------
-        RegressionPredictive or ClassPredictive
+        RegressionPredictive, ClassPredictive or LabelledPredictive
             Densities, distribution functions, quantiles and draws; or probabilities of labels.
         """
+        if labelled:
+            return LabelledPredictive(self.predictive(Xnew, noise), Rows.of(Xnew))
         new = self.rows(Xnew)
         moments = self._evaluator.moments(self, new)
         if noise is None or noise == "model":
@@ -160,17 +181,20 @@ class Conditioned(ByCloudpickle):
         others = LeaveOneOut(problem.y, cavities, problem.sample_weight)
         return fit_noise(others, problem.loss, kind)
 
-    def predict_proba(self, Xnew: Any) -> Array:
+    @names_arguments
+    def predict_proba(self, Xnew: Any, labelled: bool = False) -> Any:
         """Return the probability of label 1 at new inputs, (5.42) of [Chu03]_.
 
         Parameters
         ----------
         Xnew : array_like of shape (n_new, d)
             New inputs.
+        labelled : bool, default False
+            As for `predict`.
 
         Returns
         -------
-        ndarray of shape (n_new,)
+        ndarray of shape (n_new,), or DataArray
             Probabilities.
         """
         distribution = self.predictive(Xnew)
@@ -179,11 +203,16 @@ class Conditioned(ByCloudpickle):
                 f"{self._evaluator.specification.label} has no classes: its loss is for "
                 "regression. Use predictive for the distribution of new targets."
             )
-        return distribution.probability(1)
+        p = distribution.probability(1)
+        return Rows.of(Xnew).array("probability", p) if labelled else p
 
     def rows(self, Xnew: Any) -> Array:
-        """Return new inputs as a matrix of numbers with as many columns as the training inputs."""
-        return as_numbers("Xnew", Xnew, self.X.shape[1])
+        """Return new inputs as a matrix of numbers with the columns of the training inputs.
+
+        Columns with names are matched by name.
+        """
+        columns = self._evaluator.specification.columns
+        return as_numbers("Xnew", Xnew, self.X.shape[1], columns)
 
     def prior_of(self, Xnew: Any) -> tuple[Array, Array, Array]:
         """Return the prior mean of new rows, their covariance with all training rows, and variance.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import reprlib
 import warnings
 from typing import Any
 
@@ -14,7 +13,8 @@ from pytensor.scalar import Cast
 
 from pymc_bsvm._pytensor import Elemwise
 from pymc_bsvm._typing import Array
-from pymc_bsvm._validation import check_finite, check_labels
+from pymc_bsvm._validation import check_finite, check_labels, shown
+from pymc_bsvm.gp.names import in_order
 from pymc_bsvm.losses import Loss
 
 __all__ = [
@@ -28,8 +28,10 @@ __all__ = [
 ]
 
 
-def as_inputs(name: str, X: Any, input_dim: int | None = None) -> Any:
-    """Return a matrix of inputs as a float tensor.
+def as_inputs(
+    name: str, X: Any, input_dim: int | None = None, columns: tuple[str, ...] | None = None
+) -> Any:
+    """Return a matrix of inputs as a float tensor, with named columns in the order given.
 
     Raises
     ------
@@ -37,6 +39,7 @@ def as_inputs(name: str, X: Any, input_dim: int | None = None) -> Any:
         If it is not a matrix, has fewer columns than the covariance function wants, or holds a
         value that is not finite.
     """
+    X = in_order(name, X, columns)
     if isinstance(X, np.ma.MaskedArray) and np.ma.is_masked(X):
         raise ValueError(
             f"{name} has {int(np.ma.count_masked(X))} masked values. Remove or impute them first."
@@ -45,7 +48,7 @@ def as_inputs(name: str, X: Any, input_dim: int | None = None) -> Any:
         values = X if isinstance(X, Variable) else np.array(X, dtype=float)
     except (TypeError, ValueError) as error:
         raise TypeError(
-            f"{name} must be a matrix of numbers, but got {reprlib.repr(X)}. "
+            f"{name} must be a matrix of numbers, but got {shown(X)}. "
             "Encode the columns that are not numbers first."
         ) from error
     if values.ndim != 2:
@@ -66,9 +69,14 @@ def as_inputs(name: str, X: Any, input_dim: int | None = None) -> Any:
     return pt.as_tensor_variable(values).astype("float64")
 
 
-def as_numbers(name: str, X: Any, n_columns: int | None = None) -> Array:
-    """Return a matrix of inputs as numbers, with as many columns as the training inputs."""
-    tensor = as_inputs(name, X)
+def as_numbers(
+    name: str,
+    X: Any,
+    n_columns: int | None = None,
+    columns: tuple[str, ...] | None = None,
+) -> Array:
+    """Return a matrix of inputs as numbers, with the columns of the training inputs."""
+    tensor = as_inputs(name, X, columns=columns)
     numbers = np.asarray(tensor.data if isinstance(tensor, Constant) else tensor.eval())
     if n_columns is not None and numbers.shape[1] != n_columns:
         raise ValueError(
@@ -93,7 +101,7 @@ def check_columns(X: Any, cov_func: Any) -> None:
                 f"Column {column} of X is constant ({known[0, column]:g}), so that a length-scale "
                 "along it has no effect. Drop the column, or leave it out with active_dims.",
                 UserWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
 
 
@@ -117,8 +125,7 @@ def check_targets(y: Any, X: Any, loss: Loss) -> None:
             y = np.asarray(y, dtype=float)
         except (TypeError, ValueError) as error:
             raise TypeError(
-                f"y must be a vector of numbers, but got {reprlib.repr(y)}. "
-                "Encode it as numbers first."
+                f"y must be a vector of numbers, but got {shown(y)}. Encode it as numbers first."
             ) from error
     if y.ndim != 1:
         raise ValueError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from itertools import pairwise
@@ -16,7 +17,7 @@ from pytensor.graph import ancestors
 
 from pymc_bsvm._pytensor import RNGConsumerOp
 from pymc_bsvm._typing import Array
-from pymc_bsvm._validation import check_labels
+from pymc_bsvm._validation import as_real_array, check_labels
 from pymc_bsvm.evidence.approximation import Approximation
 from pymc_bsvm.gp.conditioned import Conditioned
 from pymc_bsvm.gp.data import binary_labels_hint, known_value
@@ -139,7 +140,10 @@ class Evaluator:
         posterior = on.evidence.posterior
         mean, variance = np.empty(X_new.shape[0]), np.empty(X_new.shape[0])
         X, predictor = on.X[posterior.rows], posterior.predictor
-        for part in _chunks(X_new.shape[0], max(1, _CHUNK // max(X.shape[0], 1))):
+        size = max(1, _CHUNK // max(X.shape[0], 1))
+        if not self.specification.prior.has_diagonal:
+            size = min(size, math.isqrt(_CHUNK))  # a matrix of the block's own rows is held, too
+        for part in _chunks(X_new.shape[0], size):
             prior_mean, cross, prior = self.new_rows(X, X_new[part], on.parameters)
             mean[part] = prior_mean + predictor.mean(cross)
             variance[part] = predictor.variance(cross, prior)
@@ -175,7 +179,14 @@ class Evaluator:
                 f"point has no value for {', '.join(map(str, missing))}. "
                 "Pass one value for each free variable, on its own scale and under its own name."
             )
-        arguments = [np.array(values[x.name], dtype=x.type.dtype) for x in self._random]
+        own = "Pass one value of the variable, on its own scale."
+        numbers = [
+            as_real_array(f"The value of {x.name}", values[x.name], own) for x in self._random
+        ]
+        arguments = [
+            np.array(value, dtype=x.type.dtype)
+            for value, x in zip(numbers, self._random, strict=True)
+        ]
         for variable, value in zip(self._random, arguments, strict=True):
             if value.ndim != variable.type.ndim:
                 raise ValueError(

@@ -6,9 +6,10 @@ import inspect
 from collections.abc import Callable, Mapping
 from typing import Any
 
-__all__ = ["check_keywords"]
+__all__ = ["check_keywords", "check_of_conditional"]
 
 _OF_PYMC = ("dims", "initval", "rng", "transform", "default_transform")
+_OF_CONDITIONAL = (*_OF_PYMC, "method", "observed", "shape")
 _OF_INDEPENDENT_ROWS = ("observed", "shape", "size", "total_size")
 
 
@@ -26,3 +27,12 @@ def check_keywords(method: Callable[..., Any], keywords: Mapping[str, Any]) -> N
                 f"{method.__qualname__} has no argument {name!r}. Use {', '.join(own)}, or "
                 f"PyMC's {', '.join(_OF_PYMC)}."
             )
+
+
+def check_of_conditional(keywords: Mapping[str, Any]) -> None:
+    """Raise ``TypeError`` for what the variable of new latent values does not take."""
+    for name in sorted(set(keywords) - set(_OF_CONDITIONAL)):
+        raise TypeError(
+            f"conditional has no argument {name!r}. Use name, Xnew, given, jitter, or PyMC's "
+            f"{', '.join(_OF_CONDITIONAL)}; noise comes from a likelihood on top of it."
+        )

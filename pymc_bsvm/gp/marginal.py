@@ -7,17 +7,24 @@ from typing import Any, ClassVar
 
 import pytensor.tensor as pt
 from pymc import Distribution, SymbolicRandomVariable
+from pytensor.graph import Constant, ancestors
 from pytensor.tensor.linalg import cholesky, solve_triangular
 
 from pymc_bsvm import losses, symbolic
-from pymc_bsvm._pymc import _logprob, _support_point, normalize_rng_param, rv_size_is_none
-from pymc_bsvm._pytensor import CheckAndRaise, normalize_size_param
+from pymc_bsvm._pymc import (
+    _change_dist_size,
+    _logprob,
+    _support_point,
+    normalize_rng_param,
+    rv_size_is_none,
+)
+from pymc_bsvm._pytensor import normalize_size_param
 from pymc_bsvm._typing import Array
 from pymc_bsvm.covariance import LowRank
 from pymc_bsvm.distributions.checked import guard
 from pymc_bsvm.evidence.approximation import Approximation
 from pymc_bsvm.gp.evaluator import Evaluators
-from pymc_bsvm.gp.prior import NOT_POINTWISE, Prior, differs, probe
+from pymc_bsvm.gp.prior import NOT_POINTWISE, PairCheck, Prior, differs, probe
 from pymc_bsvm.gp.row_loss import RowLoss
 from pymc_bsvm.graph import log_evidence, sites
 from pymc_bsvm.losses import Loss, NoiseLoss, noise_formulas
@@ -35,6 +42,8 @@ class Specification:
     jitter: float
     label: str
     """Name of the model in printed summaries."""
+    columns: tuple[str, ...] | None = None
+    """Names of the columns of the inputs, if they have any."""
     evaluators: Evaluators = dataclasses.field(default_factory=Evaluators, repr=False)
     """What predicts from models with this specification."""
 
@@ -54,10 +63,11 @@ class Specification:
     def checked_moments(self, X: Any, parameters: Any) -> tuple[Any, ...]:
         """Return the moments, which raise if those of two rows depend on other rows."""
         mean, K = self.moments(X, parameters)
+        same = []
         for i, j in probe(X.shape[0]):
             alone = self.moments(pt.stack([X[i], X[j]]), parameters)
-            K = _CHECK(K, ~differs(alone, (mean, K), (i, j), pt))
-        return mean, K
+            same.append(~differs(alone, (mean, K), (i, j), pt))
+        return mean, _CHECK(K, *same)
 
     def covariance(self, *moments: Array) -> Array | LowRank:
         """Return the covariance of the training rows from the moments beside their mean."""
@@ -130,11 +140,20 @@ class MarginalGPRV(SymbolicRandomVariable):
 
     def __init__(self, *args: Any, specification: Specification, **kwargs: Any) -> None:
         self.specification = specification
+        self.name = specification.label
         self._print_name = (
             specification.label,
             f"\\operatorname{{{specification.label}}}",
         )
         super().__init__(*args, **kwargs)
+
+    def dist_params(self, node: Any) -> tuple[Any, ...]:
+        """Return what a printed model shows: parameters of the loss, then mean and covariance."""
+        _, _, X, *variables = node.inputs
+        loss, parameters = self.specification.split(X, variables)
+        mean, K, *_ = self.specification.moments(X, parameters)
+        of_model = [x for x in (mean, K) if not _fixed(x, X)]
+        return *(pt.as_tensor_variable(x) for x in loss.fields.values()), *of_model
 
     @classmethod
     def rv_op(
@@ -176,6 +195,14 @@ class MarginalGP(Distribution):
     rv_op = MarginalGPRV.rv_op
 
 
+@_change_dist_size.register(MarginalGPRV)
+def _of_size(op: MarginalGPRV, rv: Any, new_size: Any, expand: bool) -> Any:
+    _, size, *inputs = rv.owner.inputs  # all of them, not those that are printed
+    if expand and not rv_size_is_none(size):
+        new_size = (*new_size, *size)
+    return op.rebuild_rv(*inputs, size=new_size)
+
+
 @_logprob.register(MarginalGPRV)
 def _log_evidence(op: MarginalGPRV, values: Any, *inputs: Any, **_: Any) -> Any:
     (value,) = values
@@ -196,6 +223,12 @@ def _prior_mean(op: MarginalGPRV, rv: Any, rng: Any, size: Any, X: Any, *variabl
     return point if rv_size_is_none(size) else pt.full(pt.concatenate([size, point.shape]), point)
 
 
+def _fixed(x: Any, X: Any) -> bool:
+    """Return whether nothing that a model names is behind a variable, beside the inputs."""
+    behind = ancestors([x], blockers=[X])
+    return all(v.name is None or v is X or isinstance(v, Constant) for v in behind)
+
+
 def _draw(loss: Loss, f: Any, u: Any) -> Any:
     """Turn uniform numbers into targets given the latent values."""
     if isinstance(loss, NoiseLoss):
@@ -204,4 +237,4 @@ def _draw(loss: Loss, f: Any, u: Any) -> Any:
     return (u < pt.exp(-value(1.0, f, *loss.parameters))).astype("int64")
 
 
-_CHECK = CheckAndRaise(ValueError, NOT_POINTWISE)
+_CHECK = PairCheck(ValueError, NOT_POINTWISE)

@@ -7,6 +7,8 @@ from typing import Any, Protocol, runtime_checkable
 
 from pymc import Model
 
+from pymc_bsvm._validation import check_mapping
+
 __all__ = ["Fit", "Point", "model_at", "place_of"]
 
 
@@ -32,6 +34,8 @@ def place_of(
 ) -> tuple[Mapping[str, Any] | None, Model | None]:
     """Return the point and the model, either of which a fit may stand for."""
     if not isinstance(point, Fit):
+        if point is not None:
+            check_mapping("point", point, "Pass values by name, such as fit.point, or a fit.")
         return point, model
     return point.point, point.model if model is None else model
 
@@ -43,5 +47,10 @@ def model_at(model: Model | None) -> Model:
         raise TypeError(
             "No model on context stack. Pass model=..., or a fit as the point, or ask inside of "
             "the model's context."
+        )
+    if not isinstance(found, Model):
+        raise TypeError(
+            f"model must be a pymc.Model, but it is of type {type(found).__name__}. "
+            "Pass the model, or leave it out inside its context."
         )
     return found

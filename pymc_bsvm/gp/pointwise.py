@@ -35,6 +35,11 @@ def add_log_likelihood(
     DataTree
         The same, with a group ``log_likelihood``.
     """
+    if not isinstance(idata, xr.DataTree):
+        raise TypeError(
+            f"idata must be a DataTree, but it is of type {type(idata).__name__}. "
+            "Pass what pm.sample returned."
+        )
     if "posterior" not in idata.children:
         raise ValueError(
             f"idata has the groups {', '.join(idata.children) or 'none'}, but no posterior. "

@@ -7,15 +7,31 @@ from typing import Any
 import pytensor.tensor as pt
 from pytensor.graph import Constant
 
-from pymc_bsvm._pytensor import FrozenFunctionGraph, toposort
+from pymc_bsvm._pytensor import CheckAndRaise, FrozenFunctionGraph, toposort
 
-__all__ = ["NOT_POINTWISE", "Prior", "differs", "frontier", "probe"]
+__all__ = [
+    "NOT_POINTWISE",
+    "PairCheck",
+    "Prior",
+    "check_full",
+    "differs",
+    "frontier",
+    "has_diagonal",
+    "probe",
+    "variance_of",
+]
 
 NOT_POINTWISE = (
     "The mean or the covariance function of two rows depends on other rows of X, so that it cannot "
     "predict. Scale or transform X before the model, not inside the function."
 )
 _ROUNDING = 1e-5  # relative to the largest variance; far inputs lose digits in their distance
+
+
+class PairCheck(CheckAndRaise):
+    """Raises where moments of two rows depend on others; JAX, which cannot, says so."""
+
+    jax_module = "pymc_bsvm.gp.in_jax"
 
 
 class Prior:
@@ -49,6 +65,7 @@ class Prior:
         cross_func: Any = None,
         new_mean_func: Any = None,
     ) -> None:
+        check_full(cov_func)
         X, X_new = (pt.matrix(name, shape=(None, n_columns)) for name in ("X", "X_new"))
         cross_func, new_mean_func = cross_func or cov_func, new_mean_func or mean_func
         outputs = [
@@ -57,8 +74,10 @@ class Prior:
             new_mean_func(X_new),
             cross_func(X, X_new),
             cross_func(X_new),
-            cross_func(X_new, diag=True),
+            variance_of(cross_func, X_new),
         ]
+        self.has_diagonal = has_diagonal(cross_func)
+        """Whether variances cost less than the covariance matrix."""
         outputs = [pt.as_tensor_variable(x).astype("float64") for x in outputs]
         self.parameters = frontier([X, X_new], outputs)
         """What the functions depend on beside the inputs: expressions of model variables."""
@@ -76,6 +95,33 @@ class Prior:
 
     def _bind(self, X: Any, X_new: Any, parameters: Any) -> list[Any]:
         return list(self._graph.bind([X, X_new, *parameters]))
+
+
+def check_full(cov_func: Any) -> None:
+    """Raise ``NotImplementedError`` for a covariance function without a covariance."""
+    try:
+        cov_func(pt.matrix("X"))
+    except NotImplementedError as error:
+        raise NotImplementedError(
+            f"{type(cov_func).__name__} has no covariance matrix, or a part of it has none. Add a "
+            "method full(self, X, Xs=None), which returns that of the rows of X with those of Xs."
+        ) from error
+
+
+def variance_of(cov_func: Any, X: Any) -> Any:
+    """Return the variances of rows, off the covariance matrix if a function states no others."""
+    if has_diagonal(cov_func):
+        return cov_func(X, diag=True)
+    return pt.diagonal(pt.as_tensor_variable(cov_func(X)))
+
+
+def has_diagonal(cov_func: Any) -> bool:
+    """Return whether a covariance function, of one's own maybe, has a method for variances."""
+    try:
+        cov_func(pt.matrix("X"), diag=True)
+    except (NotImplementedError, AttributeError, TypeError):
+        return False
+    return True
 
 
 def frontier(inputs: list[Any], outputs: list[Any]) -> list[Any]:

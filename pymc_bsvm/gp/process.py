@@ -14,16 +14,16 @@ from pytensor.graph import Variable
 
 from pymc_bsvm._pymc import JITTER_DEFAULT, stabilize
 from pymc_bsvm._typing import Array
-from pymc_bsvm._validation import Interval, as_parameter
-from pymc_bsvm.evidence.approximation import Approximation, Evidence, approximation_of
-from pymc_bsvm.evidence.prediction import ClassPredictive, RegressionPredictive
+from pymc_bsvm._validation import Interval, as_parameter, names_arguments
+from pymc_bsvm.evidence.approximation import Approximation, Evidence
 from pymc_bsvm.gp.base import Process
 from pymc_bsvm.gp.conditioned import Conditioned
 from pymc_bsvm.gp.data import as_inputs, as_labels, check_columns, check_targets
 from pymc_bsvm.gp.evaluator import Evaluator
-from pymc_bsvm.gp.given import Given
-from pymc_bsvm.gp.keywords import check_keywords
+from pymc_bsvm.gp.given import Given, known_or_given
+from pymc_bsvm.gp.keywords import check_keywords, check_of_conditional
 from pymc_bsvm.gp.marginal import MarginalGP, Specification
+from pymc_bsvm.gp.names import check_same_order, names_of
 from pymc_bsvm.gp.place import Point, model_at, place_of
 from pymc_bsvm.gp.pointwise import add_log_likelihood
 from pymc_bsvm.gp.prior import Prior
@@ -58,6 +58,8 @@ class MarginalProcess(Process):
         """Register the observed variable and remember what to condition on."""
         check_keywords(self.marginal_likelihood, kwargs)
         approximation.check(loss)
+        columns = names_of(X)
+        check_same_order(X, y)
         inputs = as_inputs("X", X, getattr(self.cov_func, "input_dim", None))
         check_columns(inputs, self.cov_func)
         check_targets(y, inputs, loss.at(inputs))
@@ -66,7 +68,7 @@ class MarginalProcess(Process):
         self.X, self.y, self.loss = inputs, y, loss
         self.approximation, self.jitter, self.name = approximation, jitter, name
         self._specification: Specification = self._specify(
-            Given(inputs, y, loss, self, jitter, approximation, Xu)
+            Given(inputs, y, loss, self, jitter, approximation, Xu, columns)
         )
         specification = self._specification
         variables = [*specification.row_loss.parameters, *specification.prior.parameters]
@@ -75,6 +77,7 @@ class MarginalProcess(Process):
             name, [inputs, *variables], specification=specification, observed=observed, **kwargs
         )
 
+    @names_arguments
     def conditional(
         self,
         name: str,
@@ -109,7 +112,9 @@ class MarginalProcess(Process):
         TensorVariable
             The variable, of shape (n_new,).
         """
-        on, new = self._given(given), as_inputs("Xnew", Xnew)
+        check_of_conditional(kwargs)
+        on = self._given(given)
+        new = as_inputs("Xnew", Xnew, columns=on.columns)
         columns = new.type.shape[1], on.X.type.shape[1]
         if None not in columns and columns[0] != columns[1]:
             raise ValueError(
@@ -118,6 +123,7 @@ class MarginalProcess(Process):
         mu, cov = self._specify(on).conditional(on.y, on.X, new, on.loss.at(on.X))
         return pm.MvNormal(name, mu=mu, cov=stabilize(cov, jitter), **{"method": "svd", **kwargs})
 
+    @names_arguments
     def at(
         self,
         point: Point | None = None,
@@ -146,6 +152,7 @@ class MarginalProcess(Process):
         values, model = place_of(point, model)
         return self._evaluator(given, model).at(values)
 
+    @names_arguments
     def predict(
         self,
         Xnew: Any,
@@ -155,14 +162,15 @@ class MarginalProcess(Process):
         given: Mapping[str, Any] | None = None,
         jitter: float = 0.0,
         model: Model | None = None,
-    ) -> tuple[Array, Array]:
+        labelled: bool = False,
+    ) -> tuple[Any, Any]:
         """Return mean and covariance of the latent values at new inputs, at a point.
 
         Parameters
         ----------
         point, given, model
             As for `at`.
-        Xnew, diag, pred_noise, jitter
+        Xnew, diag, pred_noise, jitter, labelled
             As for `Conditioned.predict`.
 
         Returns
@@ -172,15 +180,17 @@ class MarginalProcess(Process):
         covariance : ndarray of shape (n_new, n_new) or (n_new,)
             Covariance matrix, or variances.
         """
-        return self.at(point, given, model).predict(Xnew, diag, pred_noise, jitter)
+        return self.at(point, given, model).predict(Xnew, diag, pred_noise, jitter, labelled)
 
+    @names_arguments
     def predictive(
         self,
         Xnew: Any,
         point: Point | None = None,
         given: Mapping[str, Any] | None = None,
         model: Model | None = None,
-    ) -> RegressionPredictive | ClassPredictive:
+        labelled: bool = False,
+    ) -> Any:
         """Return the exact distribution of new targets given the Gaussian of the latent values.
 
         Parameters
@@ -189,35 +199,40 @@ class MarginalProcess(Process):
             New inputs.
         point, given, model
             As for `at`.
+        labelled : bool, default False
+            As for `Conditioned.predict`.
 
         Returns
         -------
-        RegressionPredictive or ClassPredictive
+        RegressionPredictive, ClassPredictive or LabelledPredictive
             Densities, distribution functions, quantiles and draws; or probabilities of labels.
         """
-        return self.at(point, given, model).predictive(Xnew)
+        return self.at(point, given, model).predictive(Xnew, labelled=labelled)
 
+    @names_arguments
     def predict_proba(
         self,
         Xnew: Any,
         point: Point | None = None,
         given: Mapping[str, Any] | None = None,
         model: Model | None = None,
-    ) -> Array:
+        labelled: bool = False,
+    ) -> Any:
         """Return the probability of label 1 at new inputs, (5.42) of [Chu03]_.
 
         Parameters
         ----------
-        Xnew, point, given, model
+        Xnew, point, given, model, labelled
             As for `predictive`.
 
         Returns
         -------
-        ndarray of shape (n_new,)
+        ndarray of shape (n_new,), or DataArray
             Probabilities.
         """
-        return self.at(point, given, model).predict_proba(Xnew)
+        return self.at(point, given, model).predict_proba(Xnew, labelled)
 
+    @names_arguments
     def evidence(
         self,
         point: Point | None = None,
@@ -238,6 +253,7 @@ class MarginalProcess(Process):
         """
         return self.at(point, given, model).evidence
 
+    @names_arguments
     def support_vectors(
         self,
         point: Point | None = None,
@@ -258,6 +274,7 @@ class MarginalProcess(Process):
         """
         return self.at(point, given, model).support_vectors
 
+    @names_arguments
     def log_predictive(
         self,
         point: Point | None = None,
@@ -307,44 +324,7 @@ class MarginalProcess(Process):
 
     def _given(self, given: Mapping[str, Any] | None) -> Given:
         """Return what to condition on."""
-        given = dict(given or {})
-        allowed = {*self._data_keys, "gp", *self._loss_keys}
-        unknown = set(given) - allowed
-        if unknown:
-            raise ValueError(
-                f"given has the unknown key {sorted(unknown)[0]!r}. "
-                f"It may hold {', '.join(sorted(allowed))}."
-            )
-        training = given.get("gp", self)
-        if not isinstance(training, MarginalProcess):
-            raise TypeError(
-                f"given['gp'] must be a process of pymc_bsvm.gp, but it is of type "
-                f"{type(training).__name__}. Pass the sum of which this one is a component."
-            )
-        data, loss = set(self._data_keys) & set(given), self._loss_of(given)
-        if not data and set(given) <= {"gp"}:
-            source = training if hasattr(training, "_loss") else self
-            if not hasattr(source, "_loss"):
-                raise AttributeError(
-                    f"This {type(source).__name__} is not conditioned on data. Call its "
-                    "marginal_likelihood first, or pass given={'gp': total} for a part of a sum."
-                )
-            Xu = getattr(source, "_Xu", None)
-            known = source.X, source.y, source.loss
-            return Given(*known, training, source.jitter, source.approximation, Xu)
-        if len(data) < len(self._data_keys) or loss is None:
-            raise ValueError(
-                f"given holds {', '.join(sorted(given))}, which is only a part of what to "
-                f"condition on. Pass {', '.join(self._data_keys)} and the loss (or its parameters) "
-                "together."
-            )
-        source = self if hasattr(self, "_loss") else training
-        approximation = getattr(source, "approximation", None) or approximation_of(None)
-        approximation.check(loss)
-        X = as_inputs("X", given["X"], getattr(training.cov_func, "input_dim", None))
-        check_targets(given["y"], X, loss.at(X))
-        jitter = getattr(source, "jitter", 0.0)
-        return Given(X, given["y"], loss, training, jitter, approximation, given.get("Xu"))
+        return known_or_given(self, given, self._data_keys)
 
     _data_keys: ClassVar[tuple[str, ...]] = ("X", "y")
     _loss_type: ClassVar[type[Loss] | None] = None
@@ -387,6 +367,7 @@ class MarginalProcess(Process):
             approximation=on.approximation,
             jitter=on.jitter,
             label=type(self).__name__,
+            columns=on.columns,
         )
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from pymc_bsvm import losses
 from pymc_bsvm._pymc import JITTER_DEFAULT
+from pymc_bsvm._validation import names_arguments
 from pymc_bsvm.evidence.approximation import Approximation, approximation_of
 from pymc_bsvm.evidence.laplace import Curvature
 from pymc_bsvm.gp.sparse_process import SparseProcess
@@ -46,6 +47,7 @@ class SparseBSVR(SparseProcess):
 
     _loss_type = losses.SILF
 
+    @names_arguments
     def marginal_likelihood(
         self,
         name: str,

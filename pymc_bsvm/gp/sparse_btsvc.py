@@ -6,6 +6,7 @@ from typing import Any
 
 from pymc_bsvm import losses
 from pymc_bsvm._pymc import JITTER_DEFAULT
+from pymc_bsvm._validation import names_arguments
 from pymc_bsvm.evidence.approximation import Approximation, approximation_of
 from pymc_bsvm.evidence.laplace import Curvature
 from pymc_bsvm.gp.sparse_process import SparseProcess
@@ -45,6 +46,7 @@ class SparseBTSVC(SparseProcess):
 
     _loss_type = losses.Trigonometric
 
+    @names_arguments
     def marginal_likelihood(
         self,
         name: str,

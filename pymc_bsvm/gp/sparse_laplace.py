@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from pymc_bsvm._pymc import JITTER_DEFAULT
+from pymc_bsvm._validation import names_arguments
 from pymc_bsvm.evidence.approximation import Approximation, approximation_of
 from pymc_bsvm.evidence.laplace import Curvature
 from pymc_bsvm.gp.sparse_process import SparseProcess
@@ -69,6 +70,7 @@ class SparseLaplace(SparseProcess):
             idata = pm.sample()
     """
 
+    @names_arguments
     def marginal_likelihood(
         self,
         name: str,

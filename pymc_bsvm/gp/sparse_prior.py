@@ -9,7 +9,7 @@ from pytensor.tensor.linalg import cholesky, solve_triangular
 
 from pymc_bsvm._pymc import stabilize
 from pymc_bsvm._pytensor import FrozenFunctionGraph
-from pymc_bsvm.gp.prior import Prior, frontier
+from pymc_bsvm.gp.prior import Prior, check_full, frontier, has_diagonal, variance_of
 
 __all__ = ["SparsePrior"]
 
@@ -40,6 +40,12 @@ class SparsePrior(Prior):
         Xu: Any,
         jitter: float,
     ) -> None:
+        check_full(cov_func)
+        if not has_diagonal(cov_func):
+            raise NotImplementedError(
+                f"{type(cov_func).__name__} states no variances without the whole covariance "
+                "matrix, which models on inducing points never form. Add a method diag(self, X)."
+            )
         X, X_new, Z = (pt.matrix(name, shape=(None, n_columns)) for name in ("X", "X_new", "Xu"))
         outputs = [
             mean_func(X),
@@ -49,8 +55,9 @@ class SparsePrior(Prior):
             new_mean_func(X_new),
             cross_func(Z, X_new),
             cross_func(X_new),
-            cross_func(X_new, diag=True),
+            variance_of(cross_func, X_new),
         ]
+        self.has_diagonal = has_diagonal(cross_func)
         outputs = [pt.as_tensor_variable(x).astype("float64") for x in outputs]
         others = frontier([X, X_new, Z], outputs)
         self.parameters = [*others, Xu]

@@ -9,6 +9,7 @@ from pymc_bsvm.evidence.approximation import Approximation
 from pymc_bsvm.evidence.laplace import Laplace
 from pymc_bsvm.gp.data import as_inputs, known_value
 from pymc_bsvm.gp.given import Given
+from pymc_bsvm.gp.names import names_of
 from pymc_bsvm.gp.process import MarginalProcess
 from pymc_bsvm.gp.remembered import remembered
 from pymc_bsvm.gp.row_loss import RowLoss
@@ -71,7 +72,7 @@ class SparseProcess(MarginalProcess):
     ) -> Any:
         """Register the observed variable and remember what to condition on."""
         _check_approximation(approximation)
-        self.Xu = self._points(Xu, X)
+        self.Xu = self._points(Xu, X, names_of(X))
         return super()._register(name, X, y, loss, approximation, jitter, self.Xu, **kwargs)
 
     def _given(self, given: Mapping[str, Any] | None) -> Given:
@@ -83,11 +84,11 @@ class SparseProcess(MarginalProcess):
                 "Pass the sum of sparse processes of which this one is a component."
             )
         _check_approximation(on.approximation)
-        return on._replace(Xu=self._points(on.Xu, on.X))
+        return on._replace(Xu=self._points(on.Xu, on.X, on.columns))
 
-    def _points(self, Xu: Any, X: Any) -> Any:
+    def _points(self, Xu: Any, X: Any, names: tuple[str, ...] | None) -> Any:
         """Return the inducing points as a tensor with as many columns as the inputs."""
-        points = as_inputs("Xu", Xu, getattr(self.cov_func, "input_dim", None))
+        points = as_inputs("Xu", Xu, getattr(self.cov_func, "input_dim", None), names)
         columns = [_columns(points), _columns(as_inputs("X", X))]
         if None not in columns and columns[0] != columns[1]:
             raise ValueError(
@@ -115,6 +116,7 @@ class SparseProcess(MarginalProcess):
             approximation=on.approximation,
             jitter=on.jitter,
             label=type(self).__name__,
+            columns=on.columns,
             charge=_CHARGES[training.approx],
         )
 

@@ -9,12 +9,11 @@ import pytensor.tensor as pt
 from pytensor.tensor.linalg import cholesky, solve_triangular
 
 from pymc_bsvm import losses, symbolic
-from pymc_bsvm._pytensor import CheckAndRaise
 from pymc_bsvm._typing import Array
 from pymc_bsvm.covariance.inducing import Inducing
 from pymc_bsvm.evidence.laplace import Laplace
 from pymc_bsvm.gp.marginal import Specification, signed
-from pymc_bsvm.gp.prior import NOT_POINTWISE, probe
+from pymc_bsvm.gp.prior import NOT_POINTWISE, PairCheck, probe
 from pymc_bsvm.gp.sparse_prior import SparsePrior
 from pymc_bsvm.graph.inducing import inducing_terms, inducing_values
 from pymc_bsvm.losses import Loss
@@ -42,12 +41,13 @@ class SparseSpecification(Specification):
     def checked_moments(self, X: Any, parameters: Any) -> tuple[Any, ...]:
         """Return the moments, which raise if those of two rows depend on other rows."""
         mean, A, left_out = self.moments(X, parameters)
+        same = []
         for i, j in probe(X.shape[0]):
             m, alone, _ = self.moments(pt.stack([X[i], X[j]]), parameters)
             of_A = abs(alone - pt.stack([A[i], A[j]])).max() > _ROUNDING * abs(A).max()
             of_mean = abs(m - pt.stack([mean[i], mean[j]])).max() > _ROUNDING * abs(mean).max()
-            A = _CHECK(A, ~(of_A | of_mean))
-        return mean, A, left_out
+            same.append(~(of_A | of_mean))
+        return mean, _CHECK(A, *same), left_out
 
     def covariance(self, *moments: Array) -> Inducing:
         """Return the covariance of the training rows from the moments beside their mean."""
@@ -110,4 +110,4 @@ class SparseSpecification(Specification):
         return -0.5 * self.charge * (W * left_out).sum()
 
 
-_CHECK = CheckAndRaise(ValueError, NOT_POINTWISE)
+_CHECK = PairCheck(ValueError, NOT_POINTWISE)

@@ -9,13 +9,21 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from pymc import Model, modelcontext
+from pymc import Model
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from pymc_bsvm._pymc import make_initial_point_fns_per_chain
 from pymc_bsvm._typing import Array
-from pymc_bsvm._validation import as_parameter, positive
+from pymc_bsvm._validation import (
+    as_parameter,
+    as_real_array,
+    check_mapping,
+    generator_of,
+    names_arguments,
+    positive,
+)
 from pymc_bsvm.evidence.approximation import Evidence
+from pymc_bsvm.gp.place import model_at
 from pymc_bsvm.inference.hessian import Hessian, nearest_gaussian
 from pymc_bsvm.inference.objective import LogPosterior, Marginal, marginals_of
 from pymc_bsvm.inference.peak import Check, Peak, check_of, peak_at
@@ -33,6 +41,7 @@ _REMEDY = (
 _PAPER_STARTS = {"C": 1.0, "epsilon": 0.05}  # section 4.4 of [Chu03]_
 
 
+@names_arguments
 def fit_evidence(
     model: Model | None = None,
     restarts: int = 1,
@@ -117,12 +126,9 @@ def fit_evidence(
     ----------
     [Chu03]_, sections 4.3 and 5.4.
     """
-    model, check = modelcontext(model), check_of(check)
+    model, check = model_at(model), check_of(check)
     marginals = marginals_of(model)
-    if not isinstance(restarts, numbers.Integral) or restarts < 1:
-        raise ValueError(
-            f"restarts must be an integer >= 1, but it is {restarts!r}. Pass 1 or more."
-        )
+    _check_settings(restarts, maxiter, n_jobs, compile_kwargs)
     gtol = as_parameter("gtol", gtol, positive)
     objective = LogPosterior(model, include_prior, compile_kwargs)
     starts = _starts(model, objective, marginals, int(restarts), start, random_seed)
@@ -176,6 +182,8 @@ def _starts(
     free = {rv.name: rv for rv in model.free_RVs}
     if isinstance(start, EvidenceFit):
         start = {name: value for name, value in start.point.items() if name in free}
+    if start is not None:
+        check_mapping("start", start, "Pass values by name, such as {'ls': 1.0}, or a fit.")
     given = dict(start or {})
     unknown = set(given) - set(free)
     if unknown:
@@ -183,6 +191,8 @@ def _starts(
             f"start has a value for {sorted(unknown)[0]!r}, which is not a free variable. "
             f"Use names among {', '.join(free)}."
         )
+    for name, value in given.items():
+        _check_start(name, value, free[name])
     defaults = {
         variable: _PAPER_STARTS[name]
         for marginal in marginals
@@ -193,7 +203,7 @@ def _starts(
         # the model's own word comes first
         and model.rvs_to_initial_values[variable] is None
     }
-    rng = np.random.default_rng(random_seed)
+    rng = generator_of(random_seed)
 
     def initial(initvals: Mapping[Any, Any], jitter: bool = False, draws: int = 1) -> list[Array]:
         [point] = make_initial_point_fns_per_chain(
@@ -229,6 +239,32 @@ def _starts(
     return starts
 
 
+def _check_start(name: str, value: Any, variable: Any) -> None:
+    """Raise unless a value of a start is one of its variable."""
+    number = as_real_array(f"start[{name!r}]", value, "Pass a number on the variable's own scale.")
+    if number.ndim != variable.type.ndim:
+        raise ValueError(
+            f"start has {name} with {number.ndim} dimensions, but the variable has "
+            f"{variable.type.ndim}. Pass one value of the variable, not many draws."
+        )
+
+
+def _check_settings(restarts: Any, maxiter: Any, n_jobs: Any, compile_kwargs: Any) -> None:
+    """Raise for settings of a wrong kind."""
+    for name, value in (("restarts", restarts), ("maxiter", maxiter)):
+        if not isinstance(value, numbers.Integral) or value < 1:
+            raise ValueError(
+                f"{name} must be an integer >= 1, but it is {value!r}. Pass 1 or more."
+            )
+    if n_jobs is not None and (not isinstance(n_jobs, numbers.Integral) or n_jobs == 0):
+        raise ValueError(
+            f"n_jobs must be an integer other than 0, but it is {n_jobs!r}. "
+            "Pass 1, or -1 for all processors."
+        )
+    if compile_kwargs is not None:
+        check_mapping("compile_kwargs", compile_kwargs, "Pass, for example, {'mode': 'NUMBA'}.")
+
+
 def _log_ending(found: Ascents, count: int) -> None:
     """Say what did not end as it should."""
     if found.interrupted:
@@ -244,7 +280,7 @@ def _peak(
     evaluations = sum(run.evaluations for run in found.runs)
     peak = peak_at(found.best.end, objective, evidences, check, evaluations)
     if peak is not None and peak.is_spike:
-        warnings.warn(f"{peak}. {_REMEDY}", UserWarning, stacklevel=3)
+        warnings.warn(f"{peak}. {_REMEDY}", UserWarning, stacklevel=4)
     return peak
 
 

@@ -21,6 +21,7 @@ from pymc_bsvm._validation import Interval, as_parameter
 from pymc_bsvm.evidence.mixture import RegressionMixture
 from pymc_bsvm.evidence.prediction import RegressionPredictive
 from pymc_bsvm.gp.conditioned import Conditioned
+from pymc_bsvm.gp.labelled import LabelledPredictive, Rows
 from pymc_bsvm.inference.design import DesignKind, design_of
 from pymc_bsvm.inference.hessian import Hessian, nearest_gaussian
 from pymc_bsvm.inference.objective import LogPosterior, marginals_of, only
@@ -127,7 +128,7 @@ class Integral(ByCloudpickle):
             for k, name in enumerate(self.gaussian.names)
         }
 
-    def predictive(self, Xnew: Any, name: str | None = None) -> RegressionMixture:
+    def predictive(self, Xnew: Any, name: str | None = None, labelled: bool = False) -> Any:
         """Return the distribution of new targets, averaged over the points.
 
         Parameters
@@ -136,6 +137,12 @@ class Integral(ByCloudpickle):
             New inputs.
         name : str, optional
             The variable with an evidence, if the model has several.
+        labelled : bool, default False
+            Return labelled arrays of xarray, as `Conditioned.predictive` does.
+
+        Returns
+        -------
+        RegressionMixture or LabelledPredictive
         """
         parts, weights = [], []
         for on, weight in self._conditioned(name):
@@ -147,19 +154,21 @@ class Integral(ByCloudpickle):
                 )
             parts.append(part)
             weights.append(weight)
-        return RegressionMixture(parts, np.array(weights) / sum(weights))
+        mixture = RegressionMixture(parts, np.array(weights) / sum(weights))
+        return LabelledPredictive(mixture, Rows.of(Xnew)) if labelled else mixture
 
-    def predict_proba(self, Xnew: Any, name: str | None = None) -> Array:
+    def predict_proba(self, Xnew: Any, name: str | None = None, labelled: bool = False) -> Any:
         """Return the probability of label 1, averaged over the points, of shape (n_new,).
 
         Parameters
         ----------
-        Xnew, name
+        Xnew, name, labelled
             As for `predictive`.
         """
         kept = [(weight * on.predict_proba(Xnew), weight) for on, weight in self._conditioned(name)]
         total, weight = map(sum, zip(*kept, strict=True))
-        return np.asarray(total / weight)
+        p = np.asarray(total / weight)
+        return Rows.of(Xnew).array("probability", p) if labelled else p
 
     def draws(self, draws: int = 1000, random_seed: Any = None) -> dict[str, Array]:
         """Draw hyperparameters: a point by its weight, with the kernel of the marginals around it.

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pymc as pm
 import pytensor.tensor as pt
-from pymc import Model, modelcontext
+from pymc import Model
 from pytensor.graph import Variable, ancestors
 
 from pymc_bsvm import losses
@@ -24,9 +24,11 @@ from pymc_bsvm._pymc import (
     model_potential,
     toposort_replace,
 )
+from pymc_bsvm._validation import Interval, as_parameter, check_mapping, names_arguments
 from pymc_bsvm.distributions.targets import likelihood
 from pymc_bsvm.gp.data import as_inputs
 from pymc_bsvm.gp.marginal import relatively_stable
+from pymc_bsvm.gp.place import model_at
 from pymc_bsvm.inference.bend import Bend
 from pymc_bsvm.inference.objective import Marginal, marginals_of
 from pymc_bsvm.inference.rotation import Around, Rotation, WhiteRV, point_around
@@ -36,6 +38,7 @@ from pymc_bsvm.ops.base import WarmStarted
 __all__ = ["latent_model"]
 
 
+@names_arguments
 def latent_model(
     model: Model | None = None,
     *,
@@ -130,10 +133,12 @@ def latent_model(
                 latent, var_names=["f_y_new", "y_new"], predictions=True, extend_inferencedata=True
             )
     """
-    model = modelcontext(model)
+    model = model_at(model)
     marginals = marginals_of(model)
-    if not jitter >= 0.0:
-        raise ValueError(f"jitter must be at least 0, but it is {jitter!r}. Leave it at 1e-6.")
+    jitter = as_parameter("jitter", jitter, Interval(0.0, includes_low=True))
+    if new is not None:
+        check_mapping("new", new, "Pass new inputs by the name of a variable: {'y_new': X_new}.")
+        _check_names(model, new)
     if new and len(marginals) > 1:
         raise ValueError(
             f"The model has {len(marginals)} variables with an evidence, so that it is not clear "
@@ -219,8 +224,14 @@ class _Process:
 
     def targets(self, name: str, X_new: Any) -> Any:
         """Return targets at new inputs, on top of the latent values there."""
-        X_new = as_inputs(f"new[{name!r}]", X_new, self.X.type.shape[1])
-        prior = self.specification.prior
+        columns, prior = self.specification.columns, self.specification.prior
+        X_new = as_inputs(f"new[{name!r}]", X_new, columns=columns)
+        widths = X_new.type.shape[1], self.X.type.shape[1]
+        if None not in widths and widths[0] != widths[1]:
+            raise ValueError(
+                f"new[{name!r}] has {widths[0]} columns, but X has {widths[1]}. "
+                "Pass the same columns."
+            )
         mean, cross, K, _ = prior.new(self.X, X_new, self.parameters)
         half = self.specification.whitened_cross(self.factor, cross)
         mu, cov = mean + half.T @ self.rotated, relatively_stable(K, self.jitter) - half.T @ half
@@ -240,6 +251,16 @@ def _unconstrained(model: Model, names: list[str], memo: Mapping[Any, Any]) -> A
 def _free(rv: Any, name: str, *dims: str) -> Any:
     """Make a random variable a free variable of the graph of a model."""
     return model_free_rv(rv, rv.type(name=name), None, name, *dims)
+
+
+def _check_names(model: Model, new: Mapping[str, Any]) -> None:
+    """Raise if there are variables of the names that the new ones would have."""
+    for name in new:
+        if name in model.named_vars:
+            raise ValueError(
+                f"new has the name {name!r}, but the model has such a variable. "
+                f"Choose another one, such as '{name}_new'."
+            )
 
 
 def _check_rotated(marginals: list[Marginal]) -> None:

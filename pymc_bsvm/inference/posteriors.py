@@ -15,6 +15,7 @@ from scipy.stats import wasserstein_distance
 
 from pymc_bsvm._pymc import coords_and_dims_for_inferencedata
 from pymc_bsvm._typing import Array
+from pymc_bsvm._validation import check_mapping
 from pymc_bsvm.inference.result import EvidenceFit
 
 if TYPE_CHECKING:
@@ -131,6 +132,11 @@ def compare_posteriors(
         comparison = compare_posteriors({"map": fit, "evidence": marginal, "latent": latent})
         comparison.table.xs("map", level="route")["shift"]
     """
+    if held_out is not None and (isinstance(held_out, str) or len(held_out) != 2):
+        raise TypeError(
+            f"held_out must be a name and true values, but it is {held_out!r}. "
+            "Pass, for example, ('y_new', y_new)."
+        )
     trees = _as_trees(posteriors, draws, random_seed)
     names = _common_names(trees, var_names)
     summaries = {
@@ -177,6 +183,7 @@ def _as_trees(
     posteriors: Mapping[str, EvidenceFit | xr.DataTree], draws: int, random_seed: Any
 ) -> dict[str, xr.DataTree]:
     """Return the posteriors as DataTrees that have a posterior."""
+    check_mapping("posteriors", posteriors, "Pass {'name': result}.")
     if not posteriors:
         raise ValueError("There are no posteriors to compare. Pass a mapping of names to results.")
     trees = {}

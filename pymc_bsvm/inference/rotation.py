@@ -146,6 +146,10 @@ class WhiteRV(SymbolicRandomVariable):
     name = "white"
     _print_name = ("White", "\\operatorname{White}")
 
+    def dist_params(self, node: Any) -> tuple[Any, ...]:
+        """Return what a printed model shows: one matrix stands for the whole rotation."""
+        return (node.inputs[1],)
+
     @classmethod
     def rv_op(cls, *inputs: Any, rng: Any = None) -> Any:
         """Build the random variable from the inputs of a rotation, and those of a bend."""

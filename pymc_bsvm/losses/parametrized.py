@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Mapping
+from dataclasses import MISSING, fields
 from types import MappingProxyType
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 
@@ -34,6 +35,18 @@ class Parametrized:
         for name in ("__eq__", "__hash__", "__repr__"):
             if name not in cls.__dict__:
                 setattr(cls, name, getattr(Parametrized, name))
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Self:
+        """Answer unknown and missing parameters by those that there are."""
+        unknown = kwargs.keys() - cls.domains.keys()
+        needed = [x.name for x in fields(cast("Any", cls)) if x.default is MISSING]
+        missing = [x for x in needed[len(args) :] if x not in kwargs]
+        if unknown or missing:
+            seen = f"has no parameter {min(unknown)!r}" if unknown else f"lacks {missing[0]}"
+            raise TypeError(
+                f"{cls.__name__} {seen}. Its parameters are {', '.join(cls.domains) or 'none'}."
+            )
+        return super().__new__(cls)
 
     def __post_init__(self) -> None:
         """Check numbers, and store them as floats or read-only arrays; the rest is the model's."""

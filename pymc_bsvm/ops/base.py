@@ -121,8 +121,8 @@ def _teach_jax(fgraph: Any) -> None:
     JAX itself is imported no earlier: its threads disturb samplers that fork.
     """
     for op in [node.op for node in fgraph.apply_nodes]:
-        if isinstance(op, BsvmOp):
-            importlib.import_module(op.jax_module)
+        if (module := getattr(op, "jax_module", "")).startswith("pymc_bsvm."):
+            importlib.import_module(module)
 
 
 optdb.register("pymc_bsvm_teach_jax", _teach_jax, "jax", position=0.5)

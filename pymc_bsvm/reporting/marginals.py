@@ -10,6 +10,7 @@ import xarray as xr
 from arviz_stats.base.array import array_stats
 
 from pymc_bsvm._typing import Array
+from pymc_bsvm._validation import check_mapping
 from pymc_bsvm.inference.result import EvidenceFit
 from pymc_bsvm.reporting.style import legend_below
 
@@ -43,6 +44,7 @@ def plot_marginals(
     ndarray of Axes
         One for each panel.
     """
+    check_mapping("routes", routes, "Pass {'name': result}.")
     if not routes:
         raise ValueError("There are no routes to plot. Pass a mapping of names to results.")
     samples = {name: _sample(route, draws) for name, route in routes.items()}

@@ -55,23 +55,7 @@ def plot_evidence_profile(
     Axes
         The axes; the numbers of support vectors have a second vertical axis.
     """
-    free = [rv.name for rv in fit.model.free_RVs]
-    if name not in free:
-        raise ValueError(
-            f"{name!r} is no free variable of the model. Use one of {', '.join(free)}."
-        )
-    shape = np.shape(fit.point[name])
-    if len(index) != len(shape) or not all(0 <= k < n for k, n in zip(index, shape, strict=True)):
-        raise ValueError(
-            f"{name} has the shape {shape}, but index is {index}. "
-            f"Pass, for example, index={(0,) * len(shape)}."
-        )
-    center = float(fit.point[name][index])
-    if not center > 0.0:
-        raise ValueError(
-            f"{name} is {center:g} at the fit, which has no logarithm. "
-            "Profiles are drawn for positive hyperparameters."
-        )
+    center = _center(fit, name, index)
     values = center * np.exp(np.linspace(-span, span, points))
     ax = axes_or_new(ax)
     marginals = marginals_of(fit.model)
@@ -102,6 +86,33 @@ def plot_evidence_profile(
     other.yaxis.set_major_locator(MaxNLocator(integer=True))
     other.set_ylabel("support vectors (dotted)")
     return ax
+
+
+def _center(fit: EvidenceFit, name: str, index: tuple[int, ...]) -> float:
+    """Return the value at the fit around which a profile is drawn."""
+    if not isinstance(fit, EvidenceFit):
+        raise TypeError(
+            f"fit must be a result of fit_evidence, but it is of type {type(fit).__name__}. "
+            "Pass what fit_evidence returned."
+        )
+    free = [rv.name for rv in fit.model.free_RVs]
+    if name not in free:
+        raise ValueError(
+            f"{name!r} is no free variable of the model. Use one of {', '.join(free)}."
+        )
+    shape = np.shape(fit.point[name])
+    if len(index) != len(shape) or not all(0 <= k < n for k, n in zip(index, shape, strict=True)):
+        raise ValueError(
+            f"{name} has the shape {shape}, but index is {index}. "
+            f"Pass, for example, index={(0,) * len(shape)}."
+        )
+    center = float(fit.point[name][index])
+    if not center > 0.0:
+        raise ValueError(
+            f"{name} is {center:g} at the fit, which has no logarithm. "
+            "Profiles are drawn for positive hyperparameters."
+        )
+    return center
 
 
 def _label(curve: tuple[Approximation, ...]) -> str:

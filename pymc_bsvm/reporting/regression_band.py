@@ -9,7 +9,6 @@ from pymc import Model
 
 from pymc_bsvm._validation import Interval, as_parameter
 from pymc_bsvm.evidence.prediction import RegressionPredictive
-from pymc_bsvm.gp.data import as_numbers
 from pymc_bsvm.gp.place import Point
 from pymc_bsvm.gp.process import MarginalProcess
 from pymc_bsvm.losses import SILF
@@ -60,7 +59,7 @@ def plot_regression_band(
         grid = np.repeat(np.median(training.X, axis=0)[None], 200, axis=0)
         grid[:, column] = np.linspace(*_range(training.X[:, column]), 200)
     else:
-        grid = as_numbers("Xnew", Xnew, training.X.shape[1])
+        grid = gp.at(point, model=model).rows(Xnew)
     order = np.argsort(grid[:, column])
     grid = grid[order]
     predictive = gp.predictive(grid, point, model=model)

@@ -100,6 +100,11 @@ def _length_scales(
         dims = source.model.named_vars_to_dims.get(name)
         coordinate = source.model.coords.get(dims[0]) if dims else None
         return values, sample, range(values.size) if coordinate is None else coordinate
+    if "posterior" not in getattr(source, "children", {}):
+        raise TypeError(
+            f"source must be an estimator, a fit or a DataTree with a posterior, but it is of type "
+            f"{type(source).__name__}. Pass what fit_evidence or pm.sample returned."
+        )
     posterior = source["posterior"].dataset
     if name not in posterior:
         raise ValueError(

@@ -35,6 +35,11 @@ class Training:
     @classmethod
     def of(cls, gp: MarginalProcess, point: Point, model: Model | None) -> Training:
         """Read the training data off a process."""
+        if not isinstance(gp, MarginalProcess):
+            raise TypeError(
+                f"gp must be a process of pymc_bsvm.gp, but it is of type {type(gp).__name__}. "
+                "Pass the process first, then the point or the fit."
+            )
         X = known_value(gp.X)
         if X is None:
             raise ValueError(

@@ -11,7 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pymc_bsvm._typing import Array
-from pymc_bsvm._validation import Interval, as_parameter, check_finite, positive
+from pymc_bsvm._validation import (
+    Interval,
+    as_parameter,
+    as_real_array,
+    check_finite,
+    names_arguments,
+    positive,
+)
 from pymc_bsvm.covariance import LowRank
 from pymc_bsvm.covariance.base import Covariance
 from pymc_bsvm.covariance.dense import DENSE
@@ -36,6 +43,7 @@ _SYMMETRY = 1e-8  # of the largest element of K
 _INDEFINITE = 1e-6  # of the largest variance squared: a negative 2 x 2 minor
 
 
+@names_arguments
 def solve_dual(
     K: ArrayLike | LowRank,
     y: ArrayLike,
@@ -146,7 +154,7 @@ def solve_dual(
     a, b = _vector("a0", np.zeros(y.size) if a0 is None else a0, y.size), 0.0
     check_finite("a0", a, "Leave it out to start from zero.")
     tol = as_parameter("tol", tol, positive)
-    _check_settings(max_iter, on_failure, engine, callback)
+    _check_settings(max_iter, on_failure, engine, callback, bias)
     first = None if f0 is None else _forecast(parts, y, w, m, f0, loss, covariance, bias)
     if first is not None:
         a, b = first.a, first.b
@@ -164,7 +172,7 @@ def solve_dual(
         message = f"The duality gap is {solution.gap:.3g} nats. {solution.status.value}"
         if on_failure == "raise":
             raise DualSolveError(message, solution)
-        warnings.warn(message, DualSolveWarning, stacklevel=2)
+        warnings.warn(message, DualSolveWarning, stacklevel=3)
     return solution
 
 
@@ -246,8 +254,17 @@ def check_kernel(K: Array) -> None:
         )
 
 
-def _check_settings(max_iter: object, on_failure: object, engine: object, callback: object) -> None:
-    """Raise ``ValueError`` for settings that do not exist or exclude each other."""
+def _check_settings(
+    max_iter: object, on_failure: object, engine: object, callback: object, bias: object
+) -> None:
+    """Raise for settings that do not exist or exclude each other."""
+    if not isinstance(bias, bool | np.bool_ | numbers.Integral) or bias not in (0, 1):
+        raise TypeError(f"bias must be True or False, but it is {bias!r}. Choose one of the two.")
+    if callback is not None and not callable(callback):
+        raise TypeError(
+            f"callback must be a function, but it is {callback!r}. "
+            "Pass one that takes the progress of a step, or leave it out."
+        )
     if not isinstance(max_iter, numbers.Integral) or max_iter < 0:
         raise ValueError(
             f"max_iter must be an integer >= 0, but it is {max_iter!r}. Pass, for example, 1000."
@@ -304,7 +321,7 @@ def as_problem(
 
 def _matrix(K: ArrayLike) -> Array:
     """Return K as a C-ordered matrix."""
-    K = np.asarray(K, dtype=float)
+    K = as_real_array("K", K, "Pass the covariance matrix of the training inputs.")
     if K.ndim != 2 or K.shape[0] != K.shape[1] or K.shape[0] == 0:
         raise ValueError(
             f"K must be a square matrix, but its shape is {K.shape}. "
@@ -315,13 +332,7 @@ def _matrix(K: ArrayLike) -> Array:
 
 def _vector(name: str, value: ArrayLike, n: int) -> Array:
     """Return a contiguous float vector of length n."""
-    try:
-        array = np.asarray(value, dtype=float)
-    except (TypeError, ValueError):
-        raise TypeError(
-            f"{name} must hold real numbers, but it is {value!r}. "
-            f"Pass one number for each of the {n} rows of K."
-        ) from None
+    array = as_real_array(name, value, f"Pass one number for each of the {n} rows of K.")
     if array.shape != (n,):
         raise ValueError(
             f"{name} must have shape ({n},) to match K, but its shape is {array.shape}. "

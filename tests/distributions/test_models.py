@@ -55,6 +55,36 @@ def test_truncated_far_in_the_tail(case):
 
 
 @every_noise
+@pytest.mark.parametrize(("low", "high"), [(8.0, None), (8.0, 8.25), (None, -8.0), (0.2, 0.2001)])
+def test_draws_of_truncated_noise_stay_inside(case, low, high):
+    """Beyond 40 / C the distribution function rounds to one; what is left there is exponential."""
+    C, n = case.typical["C"], 2000
+    low, high = (
+        None if x is None else x * (1.0 if abs(x) < 1.0 else 10.0 / C) for x in (low, high)
+    )
+    x = pm.Truncated.dist(case.dist.dist(0.1, **case.typical), lower=low, upper=high, shape=n)
+    draws = pm.draw(x, random_seed=3)
+    below, above = -np.inf if low is None else low, np.inf if high is None else high
+    assert below <= draws.min() <= draws.max() <= above
+    assert np.isfinite(draws).all()
+    assert len(np.unique(draws)) > 0.9 * n
+    if low is None or high is None:
+        excess = C * np.abs(draws - (low or high))  # a standard exponential
+        assert excess.mean() == pytest.approx(1.0, abs=5.0 / np.sqrt(n))
+
+
+def test_truncated_noise_of_many_locations():
+    mu, upper = np.array([0.0, 5.0, -300.0]), np.array([[1.0], [2.0]])
+    x = pm.Truncated.dist(bsvm.SILF.dist(mu, 10.0, 0.1), lower=upper - 1.0, upper=upper)
+    draws = pm.draw(x, draws=50, random_seed=1)
+    assert draws.shape == (50, 2, 3)
+    assert ((draws >= upper - 1.0) & (draws <= upper)).all()
+    with pm.Model():
+        data = pm.Truncated("y", bsvm.SILF.dist(mu, 10.0, 0.1), lower=-1.0, upper=1.0, shape=(4, 3))
+    assert np.abs(pm.draw(data, random_seed=1)).max() <= 1.0
+
+
+@every_noise
 def test_censored(case):
     x = pm.Censored.dist(case.dist.dist(0.2, **case.typical), lower=-0.5, upper=0.9)
     f = density(case, 0.2)

@@ -480,7 +480,7 @@ def several(data):
 ALL = ("labels", "y", "logistic")
 
 
-@pytest.mark.filterwarnings("ignore:Skipping `?CheckAndRaise:UserWarning")
+@pytest.mark.filterwarnings("ignore:JAX does not check:UserWarning")
 @pytest.mark.parametrize(
     ("mode", "names"),
     [("JAX", ALL), ("NUMBA", ALL[:1]), pytest.param("NUMBA", ALL, marks=pytest.mark.slow)],

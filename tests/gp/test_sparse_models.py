@@ -212,7 +212,8 @@ def test_default_backend_compiles_everything(data):
 
 
 # The comparison of pairs of rows, which JAX would trace away, is one of the other backends.
-@pytest.mark.filterwarnings("ignore:Skipping Check:UserWarning")
+@pytest.mark.filterwarnings("ignore:JAX does not check:UserWarning")
+@pytest.mark.filterwarnings("ignore:Skipping Check:UserWarning")  # PyMC's own, of parameters
 def test_jax_gives_the_same_numbers(data):
     model, _ = regression(data)
     value, gradient = jax.value_and_grad(get_jaxified_logp(model))(

@@ -318,7 +318,7 @@ def test_errors(small):
     with pytest.raises(ValueError, match=r"none is an approximate evidence\. Add one"):
         latent_model(plain)
     model, gp = cases.regression(small.X, small.y)
-    with pytest.raises(ValueError, match="jitter must be at least 0, but it is -1"):
+    with pytest.raises(ValueError, match="jitter must satisfy 0 <= jitter, but it is -1"):
         latent_model(model, jitter=-1.0)
     with pytest.raises(ValueError, match="new\\['y_new'\\] must have two dimensions"):
         latent_model(model, new={"y_new": small.new[:, 0]})

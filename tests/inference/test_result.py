@@ -7,6 +7,7 @@ import arviz as az
 import numpy as np
 import pymc as pm
 import pytest
+import xarray as xr
 
 import pymc_bsvm as bsvm
 from pymc_bsvm.inference import Committee, fit_evidence
@@ -394,6 +395,24 @@ def test_netcdf(narrow, tmp_path):
             np.testing.assert_array_equal(back[group][name].values, values.values)
     assert dict(back["posterior"].attrs) == dict(tree["posterior"].attrs)
     assert list(back["fit"].coords["rows"].values) == ["ls_log__", "sigma_log__"]
+
+
+def test_netcdf_of_averages_and_weights(narrow, tmp_path):
+    """What integrals and reweighting hand out is written and read as it is."""
+    draws = narrow.to_datatree(8, random_seed=8)
+    cheap = {"particles": 10, "temperatures": 2, "random_seed": 1, "progressbar": False}
+    weighted = bsvm.reweight(draws, narrow.model, **cheap)
+    trees = (
+        narrow.integrate(progressbar=False).to_datatree(20, random_seed=8),
+        weighted.to_datatree(),
+        weighted.resample(20, random_seed=8),
+    )
+    for k, tree in enumerate(trees):
+        tree.to_netcdf(tmp_path / f"{k}.nc")
+        back = az.from_netcdf(tmp_path / f"{k}.nc")
+        assert set(back.children) == set(tree.children)
+        for group in tree.children:
+            xr.testing.assert_equal(back[group].to_dataset(), tree[group].to_dataset())
 
 
 def test_a_fit_stands_for_its_point_and_its_model(fit, process, data):

@@ -1,0 +1,1 @@
+"""Mistakes that users make, and the sentences with which the library must answer them."""
