@@ -11,12 +11,13 @@ from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from pymc_bsvm._typing import Array
 from pymc_bsvm.estimators.base import one_or_all
 from pymc_bsvm.estimators.class_weight import class_factors
 from pymc_bsvm.estimators.data import Held
+from pymc_bsvm.estimators.inputs import explained, weights_of
 from pymc_bsvm.estimators.kernels.precomputed import UnknownVariance
 from pymc_bsvm.estimators.likelihood import classification_likelihood
 from pymc_bsvm.estimators.odds import log_share_of_only_one
@@ -341,13 +342,14 @@ class BayesianSVC(ClassifierMixin, RecursiveClassifier):
 
     def _weights(self, targets: Any, sample_weight: Any) -> Any:
         """Return the weights of rows times those of their classes; None if there are neither."""
-        check_classification_targets(targets)
+        with explained():
+            check_classification_targets(targets)
         if self.class_weight is None:
             return sample_weight
         y = np.asarray(targets)
         weight = np.ones(y.size)
         if sample_weight is not None:
-            weight = _check_sample_weight(sample_weight, y, dtype=np.float64)
+            weight = weights_of(sample_weight, y)
         classes = Classes.of(y, weight)
         factors = self._factors(classes)
         return weight if factors is None else weight * factors(y)

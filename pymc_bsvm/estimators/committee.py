@@ -7,12 +7,12 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import validate_data
 
 from pymc_bsvm._typing import Array
 from pymc_bsvm.estimators.bar import progress
 from pymc_bsvm.estimators.base import BayesianMachine, warn_of, warn_of_bounds
 from pymc_bsvm.estimators.experts import Part, SumOfEvidences, calibration, combine, partition
+from pymc_bsvm.estimators.inputs import validated
 from pymc_bsvm.estimators.likelihood import betas_of, noise_in, silf_likelihood
 from pymc_bsvm.estimators.machine import Blueprint
 from pymc_bsvm.estimators.predictions import RegressionPredictions
@@ -157,10 +157,10 @@ class BayesianSVRCommittee(RegressionPredictions, BayesianMachine):
             FutureWarning,
         )
         self._check_committee()
-        inputs, targets = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
+        inputs, targets = validated(self, X, y)
         self._check()
         rows, weight, kept = self._prepare(inputs, sample_weight)
-        t = np.asarray(targets, dtype=float)[kept]
+        t = targets[kept]
         rng = self._generator()
         self._target = Scale.of_targets(t[:, None], weight) if self.standardize else Scale.none(1)
         unit = float(self._target.spread[0])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from dataclasses import replace
 from typing import Any, Self
 
@@ -12,7 +11,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from pymc_bsvm._typing import Array
-from pymc_bsvm._validation import as_parameter, positive
+from pymc_bsvm._validation import as_parameter, positive, whole_number
 from pymc_bsvm.estimators.likelihood import (
     Likelihood,
     betas_of,
@@ -307,10 +306,7 @@ class BayesianSVR(RegressionPredictions, RecursiveRegressor):
                 "A precomputed Gram matrix does not hold the covariances of new rows with each "
                 "other. Pass the kernel itself to draw targets."
             )
-        if not isinstance(n_samples, numbers.Integral) or n_samples < 1:
-            raise ValueError(
-                f"n_samples must be an integer >= 1, but it is {n_samples!r}. Pass 1 or more."
-            )
+        whole_number("n_samples", n_samples)
         seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
         rng = np.random.default_rng(seed)
         members = self._trained.members

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pymc_bsvm._typing import Array
-from pymc_bsvm._validation import Interval, as_parameter, check_finite, positive
+from pymc_bsvm._validation import Interval, as_parameter, check_finite, check_real, flag, positive
 from pymc_bsvm.covariance import LowRank
 from pymc_bsvm.covariance.base import Covariance
 from pymc_bsvm.covariance.dense import DENSE
@@ -147,6 +147,7 @@ def solve_dual(
     check_finite("a0", a, "Leave it out to start from zero.")
     tol = as_parameter("tol", tol, positive)
     _check_settings(max_iter, on_failure, engine, callback)
+    bias = flag("bias", bias)
     first = None if f0 is None else _forecast(parts, y, w, m, f0, loss, covariance, bias)
     if first is not None:
         a, b = first.a, first.b
@@ -155,7 +156,7 @@ def solve_dual(
     p = loss.by_row(y.size) if engine == "numba" else loss.parameters
     with np.errstate(all="ignore"):
         solved = solver(type(loss), covariance)(
-            parts, y, w, p, m, a, b, bool(bias), tol, False, int(max_iter), report
+            parts, y, w, p, m, a, b, bias, tol, False, int(max_iter), report
         )
         if first is not None:
             solved = _with_first_step(solved, first)
@@ -304,6 +305,7 @@ def as_problem(
 
 def _matrix(K: ArrayLike) -> Array:
     """Return K as a C-ordered matrix."""
+    check_real("K", K)
     K = np.asarray(K, dtype=float)
     if K.ndim != 2 or K.shape[0] != K.shape[1] or K.shape[0] == 0:
         raise ValueError(
@@ -315,6 +317,7 @@ def _matrix(K: ArrayLike) -> Array:
 
 def _vector(name: str, value: ArrayLike, n: int) -> Array:
     """Return a contiguous float vector of length n."""
+    check_real(name, value)
     try:
         array = np.asarray(value, dtype=float)
     except (TypeError, ValueError):

@@ -8,9 +8,9 @@ from typing import Any, Self, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
 
 from pymc_bsvm._typing import Array
+from pymc_bsvm.estimators.inputs import explained, validated
 from pymc_bsvm.estimators.likelihood import classification_likelihood
 from pymc_bsvm.estimators.online.base import OnlineEstimator
 from pymc_bsvm.estimators.probabilities import ClassPredictions
@@ -124,8 +124,9 @@ class OnlineSVC(ClassPredictions, OnlineEstimator):
         OnlineSVC
             Itself.
         """
-        inputs, labels = validate_data(self, X, y, dtype=np.float64)
-        check_classification_targets(labels)
+        inputs, labels = validated(self, X, y, labels=True)
+        with explained():
+            check_classification_targets(labels)
         self._begin_with(np.unique(labels), inputs.shape[1])
         self._learn(inputs, self._targets(labels), int(self.n_sweeps))
         return self
@@ -151,8 +152,9 @@ class OnlineSVC(ClassPredictions, OnlineEstimator):
             Itself.
         """
         first = not hasattr(self, "_machines")
-        inputs, labels = validate_data(self, X, y, dtype=np.float64, reset=first)
-        check_classification_targets(labels)
+        inputs, labels = validated(self, X, y, labels=True, reset=first)
+        with explained():
+            check_classification_targets(labels)
         if first:
             named = np.unique(labels if classes is None else classes)
             _check_named(labels, named)

@@ -7,9 +7,9 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import validate_data
 
 from pymc_bsvm._typing import Array
+from pymc_bsvm.estimators.inputs import validated
 from pymc_bsvm.estimators.predictions import RegressionPredictions
 from pymc_bsvm.estimators.relevance.base import RelevanceVectorMachine
 from pymc_bsvm.estimators.relevance.machine import RelevanceMachine, Variance
@@ -134,8 +134,8 @@ class RelevanceVectorRegressor(RegressionPredictions, RelevanceVectorMachine):
         RelevanceVectorRegressor
             Itself.
         """
-        inputs, targets = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
-        t = np.asarray(targets, dtype=float)[:, None]
+        inputs, targets = validated(self, X, y)
+        t = targets[:, None]
         dictionary = self._dictionary(inputs)
         self._target = Scale.of_targets(t, None) if self.standardize else Scale.none(1)
         chosen = choose(

@@ -7,10 +7,10 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import OutlierMixin
-from sklearn.utils.validation import validate_data
 
 from pymc_bsvm._typing import Array
 from pymc_bsvm._validation import as_parameter
+from pymc_bsvm.estimators.inputs import validated_inputs
 from pymc_bsvm.estimators.svm.base import ClassicalMachine
 from pymc_bsvm.estimators.svm.nu import Margin, share
 from pymc_bsvm.estimators.threads import few_threads
@@ -156,5 +156,5 @@ class SVMOneClass(OutlierMixin, ClassicalMachine):
 
     def _validated(self, X: Any, y: Any) -> tuple[Array, NDArray[Any]]:
         """Return inputs as an array, and no targets."""
-        X = validate_data(self, X, dtype=np.float64)
+        X = validated_inputs(self, X, reset=True)
         return X, np.zeros(X.shape[0])

@@ -78,6 +78,11 @@ class SupervisedMachine(ClassicalMachine):
         list
             A fitted copy of the estimator for each value.
         """
+        if isinstance(C_values, str) or not isinstance(C_values, Iterable):
+            raise ValueError(
+                f"C_values must be a list of numbers, but it is {C_values!r}. "
+                "Pass, for example, [0.1, 1.0, 10.0]."
+            )
         common = clone(self)
         rows = common._rows(X, y, sample_weight)
         models: list[Self] = []
