@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -22,8 +21,10 @@ from pymc_bsvm.estimators.induced import InducedMachine
 from pymc_bsvm.estimators.inputs import validated, validated_inputs, weights_of
 from pymc_bsvm.estimators.kernels import Kernel, Precomputed, kernel_of
 from pymc_bsvm.estimators.kernels.precomputed import check_gram
+from pymc_bsvm.estimators.keywords import LEARNED, Estimator
 from pymc_bsvm.estimators.likelihood import Likelihood
 from pymc_bsvm.estimators.machine import Blueprint, Fitted
+from pymc_bsvm.estimators.room import MATRICES, check_room
 from pymc_bsvm.estimators.sampling import sample
 from pymc_bsvm.estimators.scale import Scale
 from pymc_bsvm.estimators.search import Move
@@ -58,8 +59,10 @@ _NOT_NEGATIVE = Interval(0.0, includes_low=True)
 _DENSE = 2000  # rows up to which a fit with the whole kernel matrix is faster
 
 
-class BayesianMachine(BaseEstimator):
+class BayesianMachine(Estimator):
     """Base of the estimators; see `BayesianSVR` and `BayesianSVC`."""
+
+    _advice = LEARNED
 
     def __init__(
         self,
@@ -78,6 +81,7 @@ class BayesianMachine(BaseEstimator):
         random_state: Any = None,
         n_jobs: int | None = None,
         progressbar: bool = False,
+        verbose: int = 0,
     ) -> None:
         self.kernel = kernel
         self.ard = ard
@@ -93,6 +97,7 @@ class BayesianMachine(BaseEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.progressbar = progressbar
+        self.verbose = verbose
 
     _kernel: Kernel
     _scale: Scale
@@ -120,6 +125,8 @@ class BayesianMachine(BaseEstimator):
         as_parameter("tol", self.tol, positive)
         for name in ("restarts", "max_iter"):
             whole_number(name, getattr(self, name))
+        verbose = self.verbose
+        whole_number("verbose", int(verbose) if isinstance(verbose, bool) else verbose, 0)
         self._check_inducing()
 
     def _data(self, X: Any, y: Any, sample_weight: Any, labels: bool = False) -> Data:
@@ -137,6 +144,7 @@ class BayesianMachine(BaseEstimator):
         inputs, targets = validated(self, X, y, labels=labels)
         weight = self._weights(targets, sample_weight)
         if self.inducing is None or (self.inducing == "auto" and len(inputs) <= _DENSE):
+            check_room(len(inputs), MATRICES, "Set inducing='auto', or fit fewer rows.")
             rows, weight, kept = self._prepare(inputs, weight)
             return Held(inputs, rows, np.asarray(targets)[kept], weight, kept)
         if weight is not None:
@@ -246,7 +254,7 @@ class BayesianMachine(BaseEstimator):
         loss = likelihood.loss([h.start for h in likelihood.free])
         route = given.route(self.approximation, loss)
         blueprint = Blueprint(self._kernel, likelihood, float(self.offset), given.d, *route)
-        with progress(self.progressbar) as report:
+        with progress(self.progressbar, int(self.verbose)) as report:
             found = given.search(
                 blueprint,
                 int(self.restarts),
@@ -257,6 +265,7 @@ class BayesianMachine(BaseEstimator):
                 n_jobs=n_jobs,
                 report=report,
             )
+            report.end(found.ascents.best)
         objective, best = found.objective, found.ascents.best
         if not np.isfinite(best.objective):
             raise ValueError(

@@ -17,12 +17,12 @@ from pymc_bsvm._typing import Array
 from pymc_bsvm.estimators.base import one_or_all
 from pymc_bsvm.estimators.class_weight import class_factors
 from pymc_bsvm.estimators.data import Held
+from pymc_bsvm.estimators.fitting import fitting
 from pymc_bsvm.estimators.inputs import explained, weights_of
 from pymc_bsvm.estimators.kernels.precomputed import UnknownVariance
 from pymc_bsvm.estimators.likelihood import classification_likelihood
 from pymc_bsvm.estimators.odds import log_share_of_only_one
 from pymc_bsvm.estimators.recursive import RecursiveClassifier
-from pymc_bsvm.estimators.threads import few_threads
 from pymc_bsvm.estimators.trained import Trained, choices_of, table_of
 from pymc_bsvm.estimators.tree import tree_of
 from pymc_bsvm.evidence.approximation import Approximation
@@ -45,7 +45,7 @@ class BayesianSVC(ClassifierMixin, RecursiveClassifier):
     ----------
     kernel, ard, inducing, standardize, restarts, full_bayes, sampler
         As for `BayesianSVR`.
-    tol, max_iter, random_state, progressbar
+    tol, max_iter, random_state, progressbar, verbose
         As for `BayesianSVR`.
     loss : {"trigonometric", "logistic", "probit"} or loss object, default "trigonometric"
         The link between the function and the probabilities. The first has a sparse MAP. The
@@ -69,11 +69,12 @@ class BayesianSVC(ClassifierMixin, RecursiveClassifier):
     ----------
     classes_ : ndarray of shape (n_classes,)
         The labels.
-    hyperparameters_ : dict, or list of dict
-        As for `BayesianSVR`; a list with one element for each class if there are more than two. So
-        are the following.
+    hyperparameters_ : list of dict
+        As for `BayesianSVR`, one for each machine: ``hyperparameters_[0]`` for two classes, or one
+        for each class if there are more.
     log_evidence_ : float, or list of float
-        Log evidence of the labels, in nats.
+        Log evidence of the labels, in nats; a list with one element for each class if there are
+        more than two. So are the following.
     support_ : ndarray of shape (n_support,)
         Rows that are a support vector of one machine at least.
     support_vectors_ : ndarray of shape (n_support, n_features)
@@ -127,6 +128,8 @@ class BayesianSVC(ClassifierMixin, RecursiveClassifier):
     True
     """
 
+    _other = "SVMClassifier"
+
     def __init__(
         self,
         kernel: Any = "rbf",
@@ -146,6 +149,7 @@ class BayesianSVC(ClassifierMixin, RecursiveClassifier):
         random_state: Any = None,
         n_jobs: int | None = None,
         progressbar: bool = False,
+        verbose: int = 0,
     ) -> None:
         super().__init__(
             kernel,
@@ -162,11 +166,12 @@ class BayesianSVC(ClassifierMixin, RecursiveClassifier):
             random_state=random_state,
             n_jobs=n_jobs,
             progressbar=progressbar,
+            verbose=verbose,
         )
         self.loss = loss
         self.class_weight = class_weight
 
-    @few_threads
+    @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the hyperparameters and the support vectors of each machine.
 
@@ -216,7 +221,7 @@ class BayesianSVC(ClassifierMixin, RecursiveClassifier):
         self.dual_coef_ = np.zeros((len(machines), support.size))
         for k, machine in enumerate(machines):
             self.dual_coef_[k, np.searchsorted(support, machine.support)] = machine.dual
-        self.hyperparameters_ = one_or_all([self._named(m, 1.0) for m in machines])
+        self.hyperparameters_ = [self._named(m, 1.0) for m in machines]
         self.log_evidence_ = one_or_all([machine.log_evidence for machine in machines])
         self.at_bound_ = one_or_all([each.at_bound for each in trained])
         self.restarts_ = one_or_all([table_of(each) for each in trained])

@@ -15,6 +15,7 @@ from sklearn.utils.metaestimators import available_if
 
 from pymc_bsvm._typing import Array
 from pymc_bsvm.estimators.base import BayesianMachine
+from pymc_bsvm.estimators.fitting import fitting
 from pymc_bsvm.estimators.induced import InducedMachine, tolerance
 from pymc_bsvm.estimators.inputs import validated, weights_of
 from pymc_bsvm.estimators.scale import Scale
@@ -45,6 +46,7 @@ class RecursiveRegressor(BayesianMachine):
     _target: Scale
 
     @available_if(_has_points)
+    @fitting
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from a batch of rows, after those before.
 
@@ -85,6 +87,7 @@ class RecursiveClassifier(BayesianMachine):
     classes_: NDArray[Any]
 
     @available_if(_has_points)
+    @fitting
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from a batch of rows, after those before.
 

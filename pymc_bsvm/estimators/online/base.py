@@ -8,7 +8,6 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from pymc_bsvm._typing import Array
@@ -17,6 +16,7 @@ from pymc_bsvm.estimators.base import one_or_all
 from pymc_bsvm.estimators.inputs import validated_inputs
 from pymc_bsvm.estimators.kernels import Precomputed, kernel_of
 from pymc_bsvm.estimators.kernels.values import values_of
+from pymc_bsvm.estimators.keywords import BY_NAME, Estimator
 from pymc_bsvm.estimators.online.basis import Basis
 from pymc_bsvm.estimators.online.machine import OnlineMachine
 from pymc_bsvm.estimators.warning import warn
@@ -29,8 +29,10 @@ _NOT_NEGATIVE = Interval(0.0, includes_low=True)
 _SHARE = Interval(1e-8, 1.0, includes_low=True)  # below, rounding decides
 
 
-class OnlineEstimator(BaseEstimator):
+class OnlineEstimator(Estimator):
     """Base of the estimators; see `OnlineSVR` and `OnlineSVC`."""
+
+    _advice = BY_NAME
 
     def __init__(
         self,

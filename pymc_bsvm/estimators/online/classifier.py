@@ -10,11 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.multiclass import check_classification_targets
 
 from pymc_bsvm._typing import Array
+from pymc_bsvm.estimators.fitting import fitting
 from pymc_bsvm.estimators.inputs import explained, validated
 from pymc_bsvm.estimators.likelihood import classification_likelihood
 from pymc_bsvm.estimators.online.base import OnlineEstimator
 from pymc_bsvm.estimators.probabilities import ClassPredictions
-from pymc_bsvm.estimators.threads import few_threads
 from pymc_bsvm.evidence.prediction import ClassPredictive
 from pymc_bsvm.losses.base import ClassificationLoss
 from pymc_bsvm.streamed.scaled import OneAgainstRest
@@ -108,7 +108,7 @@ class OnlineSVC(ClassPredictions, OnlineEstimator):
 
     classes_: NDArray[Any]
 
-    @few_threads
+    @fitting
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Forget what was learned, and learn from rows in their order.
 
@@ -131,7 +131,7 @@ class OnlineSVC(ClassPredictions, OnlineEstimator):
         self._learn(inputs, self._targets(labels), int(self.n_sweeps))
         return self
 
-    @few_threads
+    @fitting
     def partial_fit(self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None) -> Self:
         """Learn from further rows in their order, each of which is visited once.
 

@@ -9,13 +9,13 @@ from numpy.typing import ArrayLike
 
 from pymc_bsvm._typing import Array
 from pymc_bsvm._validation import as_parameter, positive
+from pymc_bsvm.estimators.fitting import fitting
 from pymc_bsvm.estimators.inputs import validated
 from pymc_bsvm.estimators.likelihood import check_likelihood
 from pymc_bsvm.estimators.named_loss import REGRESSION_LOSSES, regression_loss
 from pymc_bsvm.estimators.online.base import OnlineEstimator
 from pymc_bsvm.estimators.predictions import RegressionPredictions
 from pymc_bsvm.estimators.svm.base import one_of
-from pymc_bsvm.estimators.threads import few_threads
 from pymc_bsvm.evidence.prediction import RegressionPredictive
 from pymc_bsvm.losses.base import RegressionLoss
 
@@ -147,7 +147,7 @@ class OnlineSVR(RegressionPredictions, OnlineEstimator):
         self.epsilon = epsilon
         self.beta = beta
 
-    @few_threads
+    @fitting
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Forget what was learned, and learn from rows in their order.
 
@@ -168,7 +168,7 @@ class OnlineSVR(RegressionPredictions, OnlineEstimator):
         self._learn(inputs, [targets], int(self.n_sweeps))
         return self
 
-    @few_threads
+    @fitting
     def partial_fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Learn from further rows in their order, each of which is visited once.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from pymc_bsvm._typing import Array
@@ -14,6 +13,7 @@ from pymc_bsvm.estimators.inputs import validated_inputs
 from pymc_bsvm.estimators.kernels import Kernel, Precomputed, kernel_of
 from pymc_bsvm.estimators.kernels.precomputed import check_gram
 from pymc_bsvm.estimators.kernels.values import values_of
+from pymc_bsvm.estimators.keywords import BY_NAME, Estimator
 from pymc_bsvm.estimators.relevance.dictionary import Dictionary
 from pymc_bsvm.estimators.relevance.machine import Variance
 from pymc_bsvm.estimators.scale import Scale
@@ -22,8 +22,10 @@ from pymc_bsvm.estimators.warning import warn
 __all__ = ["RelevanceVectorMachine"]
 
 
-class RelevanceVectorMachine(BaseEstimator):
+class RelevanceVectorMachine(Estimator):
     """Base of the estimators; see `RelevanceVectorRegressor` and `RelevanceVectorClassifier`."""
+
+    _advice = BY_NAME
 
     def __init__(
         self,

@@ -11,6 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from pymc_bsvm.estimators.base import one_or_all
+from pymc_bsvm.estimators.fitting import fitting
 from pymc_bsvm.estimators.inputs import explained, validated
 from pymc_bsvm.estimators.kernels.precomputed import UnknownVariance
 from pymc_bsvm.estimators.probabilities import ClassPredictions
@@ -18,7 +19,6 @@ from pymc_bsvm.estimators.relevance.base import RelevanceVectorMachine
 from pymc_bsvm.estimators.relevance.classification import Classification
 from pymc_bsvm.estimators.relevance.machine import RelevanceMachine, Variance
 from pymc_bsvm.estimators.relevance.search import choose
-from pymc_bsvm.estimators.threads import few_threads
 from pymc_bsvm.evidence.prediction import ClassPredictive
 from pymc_bsvm.losses import Logistic
 
@@ -102,7 +102,7 @@ class RelevanceVectorClassifier(ClassPredictions, RelevanceVectorMachine):
             max_iter=max_iter,
         )
 
-    @few_threads
+    @fitting
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Choose the relevance vectors of each machine.
 

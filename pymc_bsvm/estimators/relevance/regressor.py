@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from pymc_bsvm._typing import Array
+from pymc_bsvm.estimators.fitting import fitting
 from pymc_bsvm.estimators.inputs import validated
 from pymc_bsvm.estimators.predictions import RegressionPredictions
 from pymc_bsvm.estimators.relevance.base import RelevanceVectorMachine
@@ -16,7 +17,6 @@ from pymc_bsvm.estimators.relevance.machine import RelevanceMachine, Variance
 from pymc_bsvm.estimators.relevance.regression import Regression
 from pymc_bsvm.estimators.relevance.search import choose
 from pymc_bsvm.estimators.scale import Scale
-from pymc_bsvm.estimators.threads import few_threads
 from pymc_bsvm.evidence.prediction import RegressionPredictive
 from pymc_bsvm.losses import Gaussian
 
@@ -118,7 +118,7 @@ class RelevanceVectorRegressor(RegressionPredictions, RelevanceVectorMachine):
             max_iter=max_iter,
         )
 
-    @few_threads
+    @fitting
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Choose the relevance vectors.
 

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from pymc_bsvm._typing import Array
@@ -16,11 +15,15 @@ from pymc_bsvm._validation import as_parameter, positive, whole_number
 from pymc_bsvm.estimators.inputs import validated, validated_inputs, weights_of
 from pymc_bsvm.estimators.kernels import Precomputed
 from pymc_bsvm.estimators.kernels.precomputed import check_gram
+from pymc_bsvm.estimators.keywords import GIVEN, Estimator
+from pymc_bsvm.estimators.room import check_room
 from pymc_bsvm.estimators.svm.gram import FixedKernel
 from pymc_bsvm.estimators.svm.machine import Machine
 from pymc_bsvm.estimators.warning import warn
 
 __all__ = ["ClassicalMachine", "Rows", "one_of"]
+
+_FEWER = "Fit fewer rows, or use BayesianSVR or BayesianSVC with inducing=500."
 
 
 @dataclass(frozen=True)
@@ -36,8 +39,10 @@ class Rows:
     K: Array = field(repr=False)
 
 
-class ClassicalMachine(BaseEstimator):
+class ClassicalMachine(Estimator):
     """Base of the classical machines."""
+
+    _advice = GIVEN
 
     def __init__(
         self,
@@ -92,6 +97,7 @@ class ClassicalMachine(BaseEstimator):
             )
         if self._pairwise:
             check_gram(X)
+        check_room(kept.size, 2.0, _FEWER)
         inputs = self._kernel.take(X, kept)
         return Rows(inputs, y[kept], weight, kept, self._kernel.matrix(inputs))
 

@@ -108,6 +108,8 @@ class SVMClassifier(ClassifierMixin, SupervisedMachine):
     True
     """
 
+    _other = "BayesianSVC"
+
     def __init__(
         self,
         kernel: Any = "rbf",

@@ -10,10 +10,10 @@ from sklearn.base import OutlierMixin
 
 from pymc_bsvm._typing import Array
 from pymc_bsvm._validation import as_parameter
+from pymc_bsvm.estimators.fitting import fitting
 from pymc_bsvm.estimators.inputs import validated_inputs
 from pymc_bsvm.estimators.svm.base import ClassicalMachine
 from pymc_bsvm.estimators.svm.nu import Margin, share
-from pymc_bsvm.estimators.threads import few_threads
 
 __all__ = ["SVMOneClass"]
 
@@ -80,6 +80,8 @@ class SVMOneClass(OutlierMixin, ClassicalMachine):
     [1, -1]
     """
 
+    _other = "BayesianSVC"
+
     def __init__(
         self,
         kernel: Any = "rbf",
@@ -92,7 +94,7 @@ class SVMOneClass(OutlierMixin, ClassicalMachine):
         super().__init__(kernel, gamma=gamma, tol=tol, max_iter=max_iter)
         self.nu = nu
 
-    @few_threads
+    @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the support vectors.
 

@@ -9,12 +9,15 @@ from typing import Any, Self
 
 from sklearn.base import clone
 
+from pymc_bsvm._numba_cache import cache_explained
 from pymc_bsvm._typing import Array
 from pymc_bsvm._validation import as_parameter, positive
+from pymc_bsvm.estimators.fitting import fitting
 from pymc_bsvm.estimators.svm.base import ClassicalMachine, Rows, one_of
 from pymc_bsvm.estimators.svm.machine import Machine
 from pymc_bsvm.estimators.svm.nu import share
 from pymc_bsvm.estimators.threads import few_threads
+from pymc_bsvm.estimators.warning import warn
 
 __all__ = ["SupervisedMachine"]
 
@@ -40,7 +43,7 @@ class SupervisedMachine(ClassicalMachine):
         self.epsilon = epsilon
         self.nu = nu
 
-    @few_threads
+    @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the support vectors.
 
@@ -61,6 +64,7 @@ class SupervisedMachine(ClassicalMachine):
         return self
 
     @few_threads
+    @cache_explained()
     def path(
         self, X: Any, y: Any, C_values: Iterable[float], sample_weight: Any = None
     ) -> list[Self]:
@@ -76,7 +80,7 @@ class SupervisedMachine(ClassicalMachine):
         Returns
         -------
         list
-            A fitted copy of the estimator for each value.
+            A fitted copy of the estimator for each value; after Ctrl-C, for those that were done.
         """
         if isinstance(C_values, str) or not isinstance(C_values, Iterable):
             raise ValueError(
@@ -91,7 +95,16 @@ class SupervisedMachine(ClassicalMachine):
             model = copy.copy(common)
             model.C = C
             model._check()
-            starts = [machine.a for machine in model._train(rows, starts)]
+            try:
+                starts = [machine.a for machine in model._train(rows, starts)]
+            except KeyboardInterrupt:
+                if not models:
+                    raise
+                warn(
+                    f"The path was interrupted at C = {C!r}; the {len(models)} machines before it "
+                    "are kept. Go on from there for the others."
+                )
+                break
             models.append(model)
         return models
 
