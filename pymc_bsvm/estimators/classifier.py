@@ -201,10 +201,11 @@ class BayesianSVC(ClassifierMixin, RecursiveClassifier):
         likelihood = classification_likelihood(self.loss)
         chosen = self.classes_[1:] if count == 2 else self.classes_
         generators = self._generator().spawn(len(chosen))
-        trained: list[Trained]
+        trained: list[Trained] = []
         together = count > 2 and isinstance(data, Held)  # blocks are shared out, not classes
         settings = {"n_jobs": 1 if together else self.n_jobs}
-        trained = Parallel(n_jobs=self.n_jobs if together else 1)(
+        parallel = Parallel(self.n_jobs if together else 1, return_as="generator")
+        for each in parallel(
             delayed(self._train)(
                 likelihood,
                 data.given(OneAgainstRest(label)),
@@ -212,7 +213,10 @@ class BayesianSVC(ClassifierMixin, RecursiveClassifier):
                 **settings,
             )
             for label, generator in zip(chosen, generators, strict=True)
-        )
+        ):
+            trained.append(each)
+            if each.found.interrupted and len(trained) < len(chosen):
+                raise KeyboardInterrupt  # nothing is known of the other classes
         self._trained = trained
         machines = [each.machine for each in trained]
         support = np.unique(np.concatenate([machine.support for machine in machines]))

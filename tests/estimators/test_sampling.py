@@ -162,7 +162,7 @@ def test_the_mode_is_a_tree(data):
     assert {v.split("[")[0] for v in posterior.data_vars} == {"C", "epsilon", "eta", "ls"}
     assert posterior["C"].dims == ("chain", "draw")
     value = float(posterior["C"].values.item())
-    assert value == pytest.approx(fit.hyperparameters_["C"] * data.y.std(), rel=1e-12)
+    assert value == pytest.approx(fit.hyperparameters_[0]["C"] * data.y.std(), rel=1e-12)
     stats = fit.datatree_["sample_stats"]
     assert stats["n_support"].values.item() == fit.support_.size
     unit = data.y.std()
