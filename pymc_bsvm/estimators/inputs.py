@@ -63,6 +63,11 @@ _EXPLAINED = (
         "Pass how often each row counts.",
     ),
     (
+        r"Sample weights must contain at least one non-zero",
+        "sample_weight is zero for all rows, so that nothing is left to fit. "
+        "Pass a positive weight for some rows.",
+    ),
+    (
         r"Sample weights must be 1D array or scalar, got (\w+) array",
         "sample_weight must be a vector, but it is a {0} array. Pass one number for each row.",
     ),
