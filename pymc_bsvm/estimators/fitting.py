@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from pymc_bsvm._numba_cache import cache_explained
+from pymc_bsvm._numba import explained_numba
 from pymc_bsvm.estimators.threads import few_threads
 
 __all__ = ["fitting"]
@@ -24,7 +24,7 @@ def fitting[**P, R](fit: Callable[P, R]) -> Callable[P, R]:
         estimator: Any = args[0]
         before = dict(vars(estimator))
         try:
-            with cache_explained():
+            with explained_numba():
                 return limited(*args, **kwargs)
         except BaseException:
             estimator.__dict__ = before

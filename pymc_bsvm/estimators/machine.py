@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from pymc_bsvm._numba import explained_numba
 from pymc_bsvm._typing import Array
 from pymc_bsvm.estimators.hindsight import Hindsight
 from pymc_bsvm.estimators.kernels import Kernel
@@ -223,6 +224,7 @@ class MachineEvidence:
         posterior = posterior_of(evidence)
         return _Sight(values, posterior.mean, posterior.cavity_beside(self.sample_weight))
 
+    @explained_numba()
     def __call__(self, x: Array) -> tuple[float, Array]:
         """Return the value and the gradient at logarithms of the hyperparameters."""
         self.evaluations += 1

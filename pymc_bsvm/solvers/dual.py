@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from pymc_bsvm._numba_cache import cache_explained
+from pymc_bsvm._numba import explained_numba
 from pymc_bsvm._typing import Array
 from pymc_bsvm._validation import Interval, as_parameter, check_finite, check_real, flag, positive
 from pymc_bsvm.covariance import LowRank
@@ -37,7 +37,7 @@ _SYMMETRY = 1e-8  # of the largest element of K
 _INDEFINITE = 1e-6  # of the largest variance squared: a negative 2 x 2 minor
 
 
-@cache_explained()
+@explained_numba()
 def solve_dual(
     K: ArrayLike | LowRank,
     y: ArrayLike,

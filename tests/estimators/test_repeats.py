@@ -9,9 +9,9 @@ from pymc_bsvm.estimators.repeats import merged
 from pymc_bsvm.estimators.scale import Scale
 
 RNG = np.random.default_rng(2)
-N = 120
-X = RNG.uniform(-3.0, 3.0, (N, 2))
-Y = np.sin(X[:, 0]) + 0.2 * RNG.standard_t(3, N)
+N = 110  # twice that is more than the rows on which starts are compared
+X = np.column_stack([RNG.uniform(-3.0, 3.0, N), np.zeros(N)])
+Y = np.sin(X[:, 0]) + 0.3 * RNG.normal(size=N)
 TARGETS = {BayesianSVR: Y, BayesianSVC: Y + 0.3 * RNG.normal(size=N) > 0.0}
 
 
@@ -54,6 +54,23 @@ def test_some_rows_twice():
     rows = np.r_[np.arange(N), np.arange(N // 2)]
     repeated = BayesianSVR(random_state=0).fit(X[rows], y[rows])
     assert repeated.log_evidence_ == pytest.approx(weighted.log_evidence_, abs=1e-4)
+
+
+def test_with_next_to_no_noise_rounding_is_left():
+    """The searches are the same; but the noise is as narrow as it may be.
+
+    There Laplace's curvature is that of residuals that a gap of 1e-5 nats leaves unknown by a
+    hundredth of their own spread, which is some tenths of a nat over all rows.
+    """
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-3.0, 3.0, (60, 2))
+    y = np.sin(X[:, 0]) + 0.2 * rng.standard_t(3, 60)
+    weighted = BayesianSVR(random_state=0).fit(X, y, np.full(60, 2.0))
+    repeated = BayesianSVR(random_state=0).fit(np.vstack([X, X]), np.r_[y, y])
+    [one], [other] = weighted.hyperparameters_, repeated.hyperparameters_
+    assert one["epsilon"] == other["epsilon"] == pytest.approx(3e-6 * y.std(), rel=1e-9)
+    np.testing.assert_allclose(other["ls"], one["ls"], rtol=1e-9)
+    assert repeated.log_evidence_ == pytest.approx(weighted.log_evidence_, abs=2.0)
 
 
 def test_white_noise_tells_repetitions_apart():

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from sklearn.base import clone
 
-from pymc_bsvm._numba_cache import cache_explained
+from pymc_bsvm._numba import explained_numba
 from pymc_bsvm._typing import Array
 from pymc_bsvm._validation import as_parameter, positive
 from pymc_bsvm.estimators.fitting import fitting
@@ -64,7 +64,7 @@ class SupervisedMachine(ClassicalMachine):
         return self
 
     @few_threads
-    @cache_explained()
+    @explained_numba()
     def path(
         self, X: Any, y: Any, C_values: Iterable[float], sample_weight: Any = None
     ) -> list[Self]:

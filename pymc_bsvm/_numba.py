@@ -1,4 +1,4 @@
-"""Where Numba keeps compiled code, and what to do if it cannot."""
+"""What goes wrong in Numba: it cannot keep compiled code, or Ctrl-C meets it there."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from types import TracebackType
 
 import numba
 
-__all__ = ["cache_explained", "check_cache"]
+__all__ = ["check_cache", "explained_numba"]
 
 
 def check_cache() -> None:
@@ -31,11 +31,16 @@ def _nothing() -> None:
 
 
 @contextmanager
-def cache_explained() -> Iterator[None]:
-    """Say what to do where Numba fails to read or to write compiled code."""
+def explained_numba() -> Iterator[None]:
+    """Say what to do where Numba fails to read or to write compiled code.
+
+    An interruption by the keyboard that arrives in compiled code is one again.
+    """
     try:
         yield
     except Exception as error:
+        if isinstance(error, SystemError) and isinstance(error.__cause__, KeyboardInterrupt):
+            raise KeyboardInterrupt from error
         folder = _cache_of(error.__traceback__)
         if folder is None:
             raise
