@@ -137,7 +137,7 @@ def test_a_full_disk(cached, monkeypatch, tmp_path):
     monkeypatch.setattr(caching.tempfile, "NamedTemporaryFile", full, raising=False)
     monkeypatch.setattr(caching, "open", full, raising=False)
     with (
-        pytest.raises(OSError, match="No space left on device. Free space there") as caught,
+        pytest.raises(OSError, match=r"No space left on device\. Free space there") as caught,
         _numba.explained_numba(),
     ):
         cached()
@@ -150,16 +150,20 @@ def test_other_errors_are_left_as_they_are():
         1 / 0  # noqa: B018
 
 
-@pytest.mark.parametrize("call", ["fit", "solve_dual"])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: BayesianSVR(tol=0.0).fit(X, Y),
+        lambda: solve_dual(np.eye(2), [0.0, np.nan], SILF(1.0, 0.1)),
+    ],
+    ids=["fit", "solve_dual"],
+)
 def test_fits_and_the_solver_explain_it(call, monkeypatch):
     """Both stand inside the context, which is what names the folder."""
     seen = []
     monkeypatch.setattr(_numba, "_cache_of", lambda traceback: seen.append(1) or "there")
     with pytest.raises(RuntimeError, match="in there, which seems to be damaged"):
-        if call == "fit":
-            BayesianSVR(tol=0.0).fit(X, Y)
-        else:
-            solve_dual(np.eye(2), [0.0, np.nan], SILF(1.0, 0.1))
+        call()
     assert seen
 
 
