@@ -81,17 +81,20 @@ def sample(
         chosen = machine.values[places]
         start[name] = chosen if _of_columns(objective, places) else chosen[0]
     settings = {**_SETTINGS, **(settings or {})}
-    tree = pm.sample(
-        model=model,
-        initvals=start,
-        random_seed=int(rng.integers(2**31)),
-        progressbar=progressbar,
-        **settings,
-    )
+    try:
+        tree = pm.sample(
+            model=model,
+            initvals=start,
+            random_seed=int(rng.integers(2**31)),
+            progressbar=progressbar,
+            **settings,
+        )
+    except ValueError as error:
+        if "Not enough samples" in str(error):
+            raise KeyboardInterrupt from error  # while the sampler was tuned
+        raise
     posterior = tree["posterior"]
     total = posterior.sizes["chain"] * posterior.sizes["draw"]
-    if not total:
-        raise KeyboardInterrupt  # while the sampler was tuned
     if posterior.sizes["draw"] < settings["draws"]:
         warn(
             f"The sampler was interrupted; predictions are averages over the {total} draws so far. "

@@ -48,8 +48,8 @@ def a_megabyte(monkeypatch):
 
 @pytest.mark.usefixtures("a_megabyte")
 def test_too_little_memory_is_seen_before_it_is_taken():
-    """Four matrices of 300 rows are 2.7 MB."""
-    with refused(MemoryError, "Kernel matrices of 300 rows take about 0.00268 GiB", "inducing="):
+    """Six matrices of 300 rows are 4.3 MB."""
+    with refused(MemoryError, "Kernel matrices of 300 rows take about 0.00402 GiB", "inducing="):
         BayesianSVR().fit(X, Y)
     with refused(MemoryError, "of 300 rows", "inducing=500"):
         SVMRegressor().fit(X, Y)
