@@ -91,21 +91,20 @@ class SupervisedMachine(ClassicalMachine):
         rows = common._rows(X, y, sample_weight)
         models: list[Self] = []
         starts: Sequence[Array] | None = None
-        for C in C_values:
-            model = copy.copy(common)
-            model.C = C
-            model._check()
-            try:
+        try:
+            for C in C_values:
+                model = copy.copy(common)
+                model.C = C
+                model._check()
                 starts = [machine.a for machine in model._train(rows, starts)]
-            except KeyboardInterrupt:
-                if not models:
-                    raise
-                warn(
-                    f"The path was interrupted at C = {C!r}; the {len(models)} machines before it "
-                    "are kept. Go on from there for the others."
-                )
-                break
-            models.append(model)
+                models.append(model)
+        except KeyboardInterrupt:
+            if not models:
+                raise
+            warn(
+                f"The path was interrupted after {len(models)} values of C, whose machines are "
+                "kept. Go on from there for the others."
+            )
         return models
 
     @abstractmethod
