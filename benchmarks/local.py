@@ -128,7 +128,7 @@ class Few:
     def continued(self, new: Crowd, points: int, local: bool) -> dict[str, float]:
         """Return the scores of all rows on points, with the hyperparameters of the machine."""
         model, cpu = self.model()
-        old, hyper = self.old, model.hyperparameters_
+        old, hyper = self.old, model.hyperparameters_[0]
         kernel, centre = Kernel(hyper["ls"], hyper["eta"] ** 2), old.y.mean()
         meter = Meter()
         with meter:

@@ -137,7 +137,7 @@ for name, values in errors.items():
 low, high = bsvr.predict_interval(X_new, coverage=0.9)
 covered = np.mean((low <= y_new) & (y_new <= high))
 print(f"{covered:.1%} of the new targets are in the 90 % intervals")
-print({name: np.round(value, 3).tolist() for name, value in bsvr.hyperparameters_.items()})
+print({name: np.round(value, 3).tolist() for name, value in bsvr.hyperparameters_[0].items()})
 
 # %%
 x = np.linspace(-10, 10, 300)[:, None]

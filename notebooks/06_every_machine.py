@@ -113,7 +113,7 @@ X_new, y_new = datasets.sinc(2000, random_state=4)
 truth = np.sinc(X_new[:, 0] / np.pi)
 
 bsvr = BayesianSVR(random_state=0).fit(X, y)
-found = bsvr.hyperparameters_
+found = bsvr.hyperparameters_[0]
 eta, ls, C, epsilon = (float(np.max(found[name])) for name in ("eta", "ls", "C", "epsilon"))
 of_kernel = {"eta": eta, "ls": ls}
 given = {"C": C, "epsilon": epsilon}
@@ -239,7 +239,7 @@ centre, spread = Z.mean(axis=0), Z.std(axis=0)
 Z, Z_new = (Z - centre) / spread, (Z_new - centre) / spread
 
 btsvc = BayesianSVC(random_state=0).fit(Z, labels)
-shape = {name: float(np.max(btsvc.hyperparameters_[name])) for name in ("eta", "ls")}
+shape = {name: float(np.max(btsvc.hyperparameters_[0][name])) for name in ("eta", "ls")}
 print(", ".join(f"{name} {value:.3g}" for name, value in shape.items()))
 classical = {"C": shape["eta"] ** 2, "gamma": 0.5 / shape["ls"] ** 2}
 

@@ -21,10 +21,14 @@ __all__ = [
     "check_finite",
     "check_labels",
     "check_mapping",
+    "check_real",
+    "check_size",
+    "flag",
     "generator_of",
     "names_arguments",
     "positive",
     "shown",
+    "whole_number",
 ]
 
 
@@ -117,6 +121,23 @@ def as_row_parameter(name: str, value: Any, domain: Interval) -> Any:
     return rows
 
 
+def flag(name: str, value: Any) -> bool:
+    """Return ``value`` after checking that it is True or False."""
+    if not isinstance(value, bool | np.bool_):
+        raise ValueError(f"{name} must be True or False, but it is {value!r}. Pass one of the two.")
+    return bool(value)
+
+
+def whole_number(name: str, value: Any, least: int = 1) -> int:
+    """Return ``value`` after checking that it is a whole number of at least ``least``."""
+    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
+    if not whole or value < least:
+        raise ValueError(
+            f"{name} must be an integer >= {least}, but it is {value!r}. Pass {least} or more."
+        )
+    return int(value)
+
+
 def check_finite(name: str, value: Any, remedy: str = "Remove or impute these rows first.") -> None:
     """Raise ``ValueError`` unless every element of the array ``value`` is finite."""
     array = np.asarray(value, dtype=float)
@@ -205,6 +226,74 @@ def names_arguments[**P, R](function: Callable[P, R]) -> Callable[P, R]:
             raise TypeError(f"{seen}. Its arguments are {', '.join(known)}.") from None
 
     return wrapper
+
+
+def check_real(name: str, value: Any, dates: bool = False) -> None:
+    """Raise ``ValueError`` for masked and complex values, and for dates unless they will do."""
+    if np.ma.is_masked(value):
+        count = int(np.ma.count_masked(value))
+        raise ValueError(
+            f"{name} must be known everywhere, but {count} of its elements are masked. "
+            "Leave out or impute these rows first."
+        )
+    for dtype in _dtypes(value):
+        kind = getattr(dtype, "kind", "O")
+        if kind == "c":
+            raise ValueError(
+                f"Complex data not supported: {name} is of type {dtype}. "
+                "Pass real numbers, such as absolute values."
+            )
+        if kind in "mM" and not dates:
+            raise ValueError(
+                f"{name} must hold numbers, but it holds times of type {dtype}. Pass numbers, such "
+                "as the time since the first one divided by np.timedelta64(1, 'D')."
+            )
+
+
+def _dtypes(value: Any) -> list[Any]:
+    """Return the types of an array, or of the columns of a data frame."""
+    if isinstance(value, list | tuple):
+        return [np.asarray(value).dtype] if _regular(value) else []
+    dtypes = getattr(value, "dtypes", None)
+    if dtypes is None:
+        return [getattr(value, "dtype", None)]
+    return [dtypes] if hasattr(dtypes, "kind") else list(dtypes)
+
+
+def _regular(value: Any) -> bool:
+    """Return whether nested lists are those of an array."""
+    try:
+        np.asarray(value)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+_LEAST, _MOST = 1e-100, 1e100  # whose squares, and their sums, are numbers
+
+
+def check_size(name: str, largest: Any, least: bool = True) -> None:
+    """Raise ``ValueError`` where squares would be lost; zero is no size.
+
+    Parameters
+    ----------
+    name : str
+        Of the values.
+    largest : array_like
+        The largest absolute value of each column, or of a vector.
+    least : bool
+        Whether columns may not be too small either.
+    """
+    largest = np.asarray(largest, dtype=float)
+    good = largest <= _MOST
+    if least:
+        good &= (largest == 0.0) | (largest >= _LEAST)
+    if not good.all():
+        where = f" in column {int(np.argmin(good))}" if largest.ndim else ""
+        raise ValueError(
+            f"{name} must be of a size from {_LEAST:g} to {_MOST:g}, but the largest{where} is "
+            f"{largest[~good].flat[0]:.3g}. Pass it in another unit."
+        )
 
 
 def _where(array: np.ndarray, good: np.ndarray) -> str:

@@ -222,7 +222,7 @@ def test_the_regressor_with_the_squared_loss(approximation, data):
     """At the hyperparameters that it learned, in the units of the data."""
     settings = {"approximation": approximation, "ard": True, "random_state": 0}
     model = BayesianSVR(loss="squared", noise="model", **settings).fit(data.X, data.y)
-    found, centre = model.hyperparameters_, data.y.mean()
+    found, centre = model.hyperparameters_[0], data.y.mean()
     assert model.noise_ == model.loss_ == losses.Gaussian(found["sigma"])
     kernel = ConstantKernel(found["eta"] ** 2) * RBF(found["ls"])
     kernel += ConstantKernel(100.0 * data.y.var())
@@ -243,7 +243,7 @@ def test_the_regressor_with_the_squared_loss(approximation, data):
 def classifier(loss, approximation, data):
     """Return a fit, and its kernel as scikit-learn writes it."""
     model = BayesianSVC(loss=loss, approximation=approximation, tol=1.0, random_state=0)
-    found = model.fit(data.X, data.labels).hyperparameters_
+    found = model.fit(data.X, data.labels).hyperparameters_[0]
     return model, ConstantKernel(found["eta"] ** 2) * RBF(found["ls"]) + ConstantKernel(100.0)
 
 

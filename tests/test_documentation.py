@@ -69,6 +69,8 @@ def few_draws(monkeypatch):
         monkeypatch.setattr(pm, "sample", functools.partial(short, draws))
         # what ArviZ says of so few draws
         warnings.filterwarnings("ignore", category=UserWarning, module="arviz")
+        # what an estimator says of fewer draws than its page asks for
+        warnings.filterwarnings("ignore", message="The sampler was interrupted")
 
     return use
 

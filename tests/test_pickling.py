@@ -21,6 +21,7 @@ from arviz_base import from_dict
 from joblib import Parallel, delayed
 from pytensor.graph.basic import Variable, equal_computations
 from pytensor.graph.traversal import ancestors, graph_inputs
+from sklearn.exceptions import NotFittedError
 
 import pymc_bsvm as bsvm
 from pymc_bsvm import diagnosis, estimators, gp, graph, inference, losses, ops, search, solvers
@@ -401,3 +402,47 @@ def test_a_failure_in_a_worker_arrives_as_it_is():
     assert there.value.__notes__ == ["expert 3"]
     assert there.value.solution.status is solvers.Status.MAX_ITER
     assert_same(there.value.solution, here.value.solution)
+
+
+# ---- estimators ---------------------------------------------------------------------------------
+
+ESTIMATORS = [
+    getattr(estimators, name)
+    for name in estimators.__all__
+    if inspect.isclass(getattr(estimators, name))
+]
+CALLS = ("predict", "predict_proba", "decision_function", "predict_quantiles", "score_samples")
+
+
+@pytest.mark.parametrize("kind", ESTIMATORS)
+def test_an_unfitted_estimator_is_what_it_was(kind):
+    copy = pickle.loads(pickle.dumps(kind(kernel="matern32")))
+    assert copy.get_params() == kind(kernel="matern32").get_params()
+    with pytest.raises(NotFittedError):
+        copy.predict([[0.0]])
+
+
+@pytest.mark.parametrize("kind", ESTIMATORS)
+def test_a_fitted_estimator_predicts_the_same(kind):
+    (model,) = (value for value in plain_examples() if type(value) is kind)
+    copy = pickle.loads(pickle.dumps(model))
+    new = np.linspace(-4.0, 4.0, 9)[:, None]
+    compared = []
+    for name in CALLS:
+        if hasattr(model, name):
+            more = ([0.1, 0.9],) if name == "predict_quantiles" else ()
+            expected = getattr(model, name)(new, *more)
+            np.testing.assert_array_equal(getattr(copy, name)(new, *more), expected)
+            compared.append(name)
+    assert "predict" in compared
+
+
+@pytest.mark.parametrize("kind", [estimators.BayesianSVR, estimators.BayesianSVC])
+def test_an_estimator_on_inducing_points_goes_on_learning(kind):
+    X, y = bsvm.datasets.sinc(60, random_state=1)
+    y = y if kind is estimators.BayesianSVR else (y > 0.3).astype(int)
+    model = kind(inducing=8, tol=1.0, random_state=0).partial_fit(X[:40], y[:40])
+    copy = pickle.loads(pickle.dumps(model))
+    for each in (model, copy):
+        each.partial_fit(X[40:], y[40:])
+    np.testing.assert_array_equal(copy.predict(X), model.predict(X))

@@ -9,19 +9,22 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from pymc_bsvm._typing import Array
-from pymc_bsvm._validation import Interval, as_parameter, positive
+from pymc_bsvm._validation import Interval, as_parameter, flag, positive, whole_number
 from pymc_bsvm.estimators.bar import progress
 from pymc_bsvm.estimators.climb import rises
 from pymc_bsvm.estimators.data import Data, Held, Read
 from pymc_bsvm.estimators.induced import InducedMachine
+from pymc_bsvm.estimators.inputs import validated, validated_inputs, weights_of
 from pymc_bsvm.estimators.kernels import Kernel, Precomputed, kernel_of
+from pymc_bsvm.estimators.kernels.precomputed import check_gram
+from pymc_bsvm.estimators.keywords import LEARNED, Estimator
 from pymc_bsvm.estimators.likelihood import Likelihood
 from pymc_bsvm.estimators.machine import Blueprint, Fitted
+from pymc_bsvm.estimators.room import MATRICES, check_room
 from pymc_bsvm.estimators.sampling import sample
 from pymc_bsvm.estimators.scale import Scale
 from pymc_bsvm.estimators.search import Move
@@ -56,8 +59,10 @@ _NOT_NEGATIVE = Interval(0.0, includes_low=True)
 _DENSE = 2000  # rows up to which a fit with the whole kernel matrix is faster
 
 
-class BayesianMachine(BaseEstimator):
+class BayesianMachine(Estimator):
     """Base of the estimators; see `BayesianSVR` and `BayesianSVC`."""
+
+    _advice = LEARNED
 
     def __init__(
         self,
@@ -76,6 +81,7 @@ class BayesianMachine(BaseEstimator):
         random_state: Any = None,
         n_jobs: int | None = None,
         progressbar: bool = False,
+        verbose: int = 0,
     ) -> None:
         self.kernel = kernel
         self.ard = ard
@@ -91,6 +97,7 @@ class BayesianMachine(BaseEstimator):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.progressbar = progressbar
+        self.verbose = verbose
 
     _kernel: Kernel
     _scale: Scale
@@ -107,11 +114,7 @@ class BayesianMachine(BaseEstimator):
                 f"ard must be True, False or 'auto', but it is {self.ard!r}. Pass one of the three."
             )
         for name in ("standardize", "full_bayes", "progressbar"):
-            value = getattr(self, name)
-            if not isinstance(value, bool | np.bool_):
-                raise ValueError(
-                    f"{name} must be True or False, but it is {value!r}. Pass one of the two."
-                )
+            flag(name, getattr(self, name))
         if self.sampler is not None and not isinstance(self.sampler, dict):
             raise ValueError(
                 f"sampler must be a dict of arguments of pymc.sample, but it is {self.sampler!r}. "
@@ -121,11 +124,9 @@ class BayesianMachine(BaseEstimator):
         as_parameter("offset", self.offset, _NOT_NEGATIVE)
         as_parameter("tol", self.tol, positive)
         for name in ("restarts", "max_iter"):
-            value = getattr(self, name)
-            if not isinstance(value, numbers.Integral) or value < 1:
-                raise ValueError(
-                    f"{name} must be an integer >= 1, but it is {value!r}. Pass 1 or more."
-                )
+            whole_number(name, getattr(self, name))
+        verbose = self.verbose
+        whole_number("verbose", int(verbose) if isinstance(verbose, bool) else verbose, 0)
         self._check_inducing()
 
     def _data(self, X: Any, y: Any, sample_weight: Any, labels: bool = False) -> Data:
@@ -140,13 +141,14 @@ class BayesianMachine(BaseEstimator):
                 )
             self.__dict__.pop("feature_names_in_", None)
             return self._read(rows_of(X, y, sample_weight), labels)
-        inputs, targets = validate_data(self, X, y, dtype=np.float64, y_numeric=not labels)
+        inputs, targets = validated(self, X, y, labels=labels)
         weight = self._weights(targets, sample_weight)
         if self.inducing is None or (self.inducing == "auto" and len(inputs) <= _DENSE):
+            check_room(len(inputs), MATRICES, "Set inducing='auto', or fit fewer rows.")
             rows, weight, kept = self._prepare(inputs, weight)
             return Held(inputs, rows, np.asarray(targets)[kept], weight, kept)
         if weight is not None:
-            weight = _check_sample_weight(weight, inputs, dtype=np.float64)
+            weight = weights_of(weight, inputs)
         return self._read(ArrayRows(inputs, targets, weight), labels, weighted=True)
 
     def _read(self, source: Rows, labels: bool, weighted: bool = False) -> Read:
@@ -176,12 +178,7 @@ class BayesianMachine(BaseEstimator):
         kept = np.arange(X.shape[0])
         weight = None
         if sample_weight is not None:
-            weight = _check_sample_weight(sample_weight, X, dtype=np.float64, copy=True)
-            if (weight < 0.0).any():
-                raise ValueError(
-                    f"sample_weight must not be negative, but it holds {weight.min():.3g}. "
-                    "Pass how often each row counts."
-                )
+            weight = weights_of(sample_weight, X)
             kept = np.flatnonzero(weight > 0.0)
             if not kept.size:
                 raise ValueError(
@@ -200,6 +197,7 @@ class BayesianMachine(BaseEstimator):
                     f"A precomputed Gram matrix must be square, but its shape is {X.shape}. "
                     "Pass the covariances of the training rows with each other."
                 )
+            check_gram(X)
             self._columns = kept  # of new rows
             self._scale = Scale.none(X.shape[1])
             return X[np.ix_(kept, kept)], weight, kept
@@ -256,7 +254,7 @@ class BayesianMachine(BaseEstimator):
         loss = likelihood.loss([h.start for h in likelihood.free])
         route = given.route(self.approximation, loss)
         blueprint = Blueprint(self._kernel, likelihood, float(self.offset), given.d, *route)
-        with progress(self.progressbar) as report:
+        with progress(self.progressbar, int(self.verbose)) as report:
             found = given.search(
                 blueprint,
                 int(self.restarts),
@@ -267,6 +265,7 @@ class BayesianMachine(BaseEstimator):
                 n_jobs=n_jobs,
                 report=report,
             )
+            report.end(found.ascents.best)
         objective, best = found.objective, found.ascents.best
         if not np.isfinite(best.objective):
             raise ValueError(
@@ -321,7 +320,7 @@ class BayesianMachine(BaseEstimator):
     def _rows(self, X: Any) -> Array:
         """Check new rows and bring them into the machine's units."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
+        X = validated_inputs(self, X)
         return X[:, self._columns] if self._pairwise else self._scale(X)
 
     def _named(self, machine: Fitted, unit: float) -> dict[str, Any]:

@@ -10,12 +10,14 @@ from joblib import Parallel, delayed
 from numpy.typing import ArrayLike
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from pymc_bsvm._typing import Array
 from pymc_bsvm.estimators.base import one_or_all
 from pymc_bsvm.estimators.class_weight import class_factors
 from pymc_bsvm.estimators.data import Data, Held
+from pymc_bsvm.estimators.fitting import fitting
+from pymc_bsvm.estimators.inputs import explained, weights_of
 from pymc_bsvm.estimators.kernels.precomputed import UnknownVariance
 from pymc_bsvm.estimators.likelihood import classification_likelihood
 from pymc_bsvm.estimators.odds import averaged_log_odds
@@ -25,7 +27,6 @@ from pymc_bsvm.estimators.sharpness import (
     left_out_log_odds,
     log_probabilities,
 )
-from pymc_bsvm.estimators.threads import few_threads
 from pymc_bsvm.estimators.trained import Trained, choices_of, table_of
 from pymc_bsvm.estimators.tree import tree_of
 from pymc_bsvm.evidence.approximation import Approximation
@@ -48,7 +49,7 @@ class BayesianSVC(ClassifierMixin, RecursiveClassifier):
     ----------
     kernel, ard, inducing, standardize, restarts, full_bayes, sampler
         As for `BayesianSVR`.
-    tol, max_iter, random_state, progressbar
+    tol, max_iter, random_state, progressbar, verbose
         As for `BayesianSVR`.
     loss : {"trigonometric", "logistic", "probit"} or loss object, default "trigonometric"
         The link between the function and the probabilities. The first has a sparse MAP. The
@@ -77,11 +78,12 @@ class BayesianSVC(ClassifierMixin, RecursiveClassifier):
     ----------
     classes_ : ndarray of shape (n_classes,)
         The labels.
-    hyperparameters_ : dict, or list of dict
-        As for `BayesianSVR`; a list with one element for each class if there are more than two. So
-        are the following.
+    hyperparameters_ : list of dict
+        As for `BayesianSVR`, one for each machine: ``hyperparameters_[0]`` for two classes, or one
+        for each class if there are more.
     log_evidence_ : float, or list of float
-        Log evidence of the labels, in nats.
+        Log evidence of the labels, in nats; a list with one element for each class if there are
+        more than two. So are the following.
     support_ : ndarray of shape (n_support,)
         Rows that are a support vector of one machine at least.
     support_vectors_ : ndarray of shape (n_support, n_features)
@@ -137,6 +139,8 @@ class BayesianSVC(ClassifierMixin, RecursiveClassifier):
     True
     """
 
+    _other = "SVMClassifier"
+
     def __init__(
         self,
         kernel: Any = "rbf",
@@ -157,6 +161,7 @@ class BayesianSVC(ClassifierMixin, RecursiveClassifier):
         random_state: Any = None,
         n_jobs: int | None = None,
         progressbar: bool = False,
+        verbose: int = 0,
     ) -> None:
         super().__init__(
             kernel,
@@ -173,12 +178,13 @@ class BayesianSVC(ClassifierMixin, RecursiveClassifier):
             random_state=random_state,
             n_jobs=n_jobs,
             progressbar=progressbar,
+            verbose=verbose,
         )
         self.loss = loss
         self.calibration = calibration
         self.class_weight = class_weight
 
-    @few_threads
+    @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the hyperparameters and the support vectors of each machine.
 
@@ -213,18 +219,19 @@ class BayesianSVC(ClassifierMixin, RecursiveClassifier):
         likelihood = classification_likelihood(self.loss)
         chosen = self.classes_[1:] if count == 2 else self.classes_
         generators = self._generator().spawn(len(chosen))
-        trained: list[Trained]
+        trained: list[Trained] = []
         together = count > 2 and isinstance(data, Held)  # blocks are shared out, not classes
         settings = {"n_jobs": 1 if together else self.n_jobs}
-        trained = Parallel(n_jobs=self.n_jobs if together else 1)(
+        parallel = Parallel(self.n_jobs if together else 1, return_as="generator")
+        for each in parallel(
             delayed(self._train)(
-                likelihood,
-                data.given(OneAgainstRest(label)),
-                generator,
-                **settings,
+                likelihood, data.given(OneAgainstRest(label)), generator, **settings
             )
             for label, generator in zip(chosen, generators, strict=True)
-        )
+        ):
+            trained.append(each)
+            if each.found.interrupted and len(trained) < len(chosen):
+                raise KeyboardInterrupt  # nothing is known of the other classes
         self._trained = trained
         self.sharpness_ = self._sharpness(data)
         machines = [each.machine for each in trained]
@@ -234,7 +241,7 @@ class BayesianSVC(ClassifierMixin, RecursiveClassifier):
         self.dual_coef_ = np.zeros((len(machines), support.size))
         for k, machine in enumerate(machines):
             self.dual_coef_[k, np.searchsorted(support, machine.support)] = machine.dual
-        self.hyperparameters_ = one_or_all([self._named(m, 1.0) for m in machines])
+        self.hyperparameters_ = [self._named(m, 1.0) for m in machines]
         self.log_evidence_ = one_or_all([machine.log_evidence for machine in machines])
         self.at_bound_ = one_or_all([each.at_bound for each in trained])
         self.restarts_ = one_or_all([table_of(each) for each in trained])
@@ -358,13 +365,14 @@ class BayesianSVC(ClassifierMixin, RecursiveClassifier):
 
     def _weights(self, targets: Any, sample_weight: Any) -> Any:
         """Return the weights of rows times those of their classes; None if there are neither."""
-        check_classification_targets(targets)
+        with explained():
+            check_classification_targets(targets)
         if self.class_weight is None:
             return sample_weight
         y = np.asarray(targets)
         weight = np.ones(y.size)
         if sample_weight is not None:
-            weight = _check_sample_weight(sample_weight, y, dtype=np.float64)
+            weight = weights_of(sample_weight, y)
         classes = Classes.of(y, weight)
         factors = self._factors(classes)
         return weight if factors is None else weight * factors(y)

@@ -7,18 +7,18 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import validate_data
 
 from pymc_bsvm._typing import Array
 from pymc_bsvm.estimators.bar import progress
 from pymc_bsvm.estimators.base import BayesianMachine, warn_of, warn_of_bounds
 from pymc_bsvm.estimators.experts import Part, SumOfEvidences, calibration, combine, partition
+from pymc_bsvm.estimators.fitting import fitting
+from pymc_bsvm.estimators.inputs import validated
 from pymc_bsvm.estimators.likelihood import betas_of, noise_in, silf_likelihood
 from pymc_bsvm.estimators.machine import Blueprint
 from pymc_bsvm.estimators.predictions import RegressionPredictions
 from pymc_bsvm.estimators.scale import Scale
 from pymc_bsvm.estimators.search import search
-from pymc_bsvm.estimators.threads import few_threads
 from pymc_bsvm.estimators.trained import bounds_at
 from pymc_bsvm.estimators.warning import warn
 from pymc_bsvm.evidence.prediction import RegressionPredictive
@@ -47,7 +47,7 @@ class BayesianSVRCommittee(RegressionPredictions, BayesianMachine):
 
     Parameters
     ----------
-    kernel, ard, beta, offset, standardize, restarts, tol, max_iter, progressbar
+    kernel, ard, beta, offset, standardize, restarts, tol, max_iter, progressbar, verbose
         As for `BayesianSVR`; the search starts from the optimum of the first expert.
     expert_size : int, default 2000
         Number of rows of an expert, about. Fewer rows than one and a half times this number make
@@ -96,6 +96,8 @@ class BayesianSVRCommittee(RegressionPredictions, BayesianMachine):
     3
     """
 
+    _other = "SVMRegressor"
+
     def __init__(
         self,
         kernel: Any = "rbf",
@@ -114,6 +116,7 @@ class BayesianSVRCommittee(RegressionPredictions, BayesianMachine):
         random_state: Any = None,
         n_jobs: int | None = None,
         progressbar: bool = False,
+        verbose: int = 0,
     ) -> None:
         super().__init__(
             kernel,
@@ -126,6 +129,7 @@ class BayesianSVRCommittee(RegressionPredictions, BayesianMachine):
             random_state=random_state,
             n_jobs=n_jobs,
             progressbar=progressbar,
+            verbose=verbose,
         )
         self.beta = beta
         self.expert_size = expert_size
@@ -133,7 +137,7 @@ class BayesianSVRCommittee(RegressionPredictions, BayesianMachine):
         self.combine = combine
         self.calibrate = calibrate
 
-    @few_threads
+    @fitting
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
         """Find the hyperparameters and the experts.
 
@@ -157,10 +161,10 @@ class BayesianSVRCommittee(RegressionPredictions, BayesianMachine):
             FutureWarning,
         )
         self._check_committee()
-        inputs, targets = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
+        inputs, targets = validated(self, X, y)
         self._check()
         rows, weight, kept = self._prepare(inputs, sample_weight)
-        t = np.asarray(targets, dtype=float)[kept]
+        t = targets[kept]
         rng = self._generator()
         self._target = Scale.of_targets(t[:, None], weight) if self.standardize else Scale.none(1)
         unit = float(self._target.spread[0])
@@ -189,7 +193,7 @@ class BayesianSVRCommittee(RegressionPredictions, BayesianMachine):
         count = used.size if weight is None else weight[used].sum()
         total = sum(expert.log_evidence for expert in self._experts)
         self.log_evidence_ = float(total - count * np.log(unit))
-        self.hyperparameters_ = self._named(first, unit)
+        self.hyperparameters_ = [self._named(first, unit)]
         self.n_support_ = np.array([expert.support.size for expert in self._experts])
         self.gap_ = max(expert.gap for expert in self._experts)
         self.n_iter_ = run.evaluations
@@ -234,7 +238,7 @@ class BayesianSVRCommittee(RegressionPredictions, BayesianMachine):
     def _search(self, together: SumOfEvidences, rng: np.random.Generator) -> Any:
         """Maximise the evidence of one expert, then the sum of all."""
         settings: dict[str, Any] = {"gain": float(self.tol), "maxiter": int(self.max_iter)}
-        with progress(self.progressbar) as report:
+        with progress(self.progressbar, int(self.verbose)) as report:
             one = together.parts[0].objective(together.blueprint)
             moves = self._moves_of_kernel(one.X.shape[1])
             settings_of_one = {"moves": moves, "n_jobs": None, "report": report, **settings}
@@ -250,6 +254,7 @@ class BayesianSVRCommittee(RegressionPredictions, BayesianMachine):
                     callback=lambda value: report(0, value),
                     **settings,
                 )
+            report.end(best)
         if not np.isfinite(best.objective):
             raise ValueError(
                 "The evidence is not finite at the start of the committee. "

@@ -11,6 +11,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from pymc_bsvm._numba import explained_numba
 from pymc_bsvm._typing import Array
 from pymc_bsvm.covariance import LowRank
 from pymc_bsvm.estimators.hindsight import Hindsight, Sight
@@ -222,6 +223,7 @@ class MachineEvidence:
         found = posterior_of(evidence)
         return Sight(values, found.mean, found.cavity_beside(self.sample_weight))
 
+    @explained_numba()
     def __call__(self, x: Array) -> tuple[float, Array]:
         """Return the value and the gradient at logarithms of the hyperparameters."""
         self.evaluations += 1
@@ -248,18 +250,15 @@ class MachineEvidence:
     def value(self, x: Array) -> float:
         """Return the value alone."""
         evidence = self._at(x)
-        if evidence is None or not np.isfinite(evidence.log_evidence):
-            return -np.inf
-        return evidence.log_evidence + self.blueprint.log_prior(x)[0]
+        value = -np.inf if evidence is None else evidence.log_evidence
+        return value + self.blueprint.log_prior(x)[0] if np.isfinite(value) else -np.inf
 
     def _at(self, x: Array) -> Evidence | None:
         """Return the evidence at logarithms of the hyperparameters, None where it fails."""
         values = np.exp(x)
-        K: Array | LowRank | None = self._patience.look(
-            self.blueprint, values, self.X, self.sample_weight
-        )
-        if K is None:
-            K = self.blueprint.matrix(values, self.X)  # what a kernel refuses is not hidden
+        thin = self._patience.look(self.blueprint, values, self.X, self.sample_weight)
+        # what a kernel refuses is not hidden
+        K = self.blueprint.matrix(values, self.X) if thin is None else thin
         try:
             evidence = self.evidence(values, self._memory.nearest(x), K)
         except (DualSolveError, ValueError) as failure:

@@ -9,10 +9,11 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import RegressorMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from pymc_bsvm._typing import Array
-from pymc_bsvm._validation import Interval
+from pymc_bsvm._validation import Interval, flag
+from pymc_bsvm.estimators.inputs import validated
 
 __all__ = ["Predictive", "RegressionPredictions"]
 
@@ -66,7 +67,7 @@ class RegressionPredictions(RegressorMixin):
         ndarray of shape (n,), or two of them
         """
         rows = self._rows(X)
-        if not return_std:
+        if not flag("return_std", return_std):
             return self._means(rows)
         distribution = self._predictive(rows)
         return distribution.mean, np.sqrt(distribution.variance)
@@ -123,8 +124,8 @@ class RegressionPredictions(RegressorMixin):
         ndarray of shape (n,)
         """
         check_is_fitted(self)
-        _, targets = validate_data(self, X, y, dtype=np.float64, y_numeric=True, reset=False)
-        return self._predictive(self._rows(X)).logpdf(np.asarray(targets, dtype=float))
+        _, targets = validated(self, X, y, reset=False)
+        return self._predictive(self._rows(X)).logpdf(targets)
 
 
 def _shares(name: str, given: ArrayLike) -> Array:

@@ -12,11 +12,12 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from pymc_bsvm._typing import Array
 from pymc_bsvm.estimators.base import BayesianMachine
+from pymc_bsvm.estimators.fitting import fitting
 from pymc_bsvm.estimators.induced import InducedMachine, tolerance
+from pymc_bsvm.estimators.inputs import validated, weights_of
 from pymc_bsvm.estimators.scale import Scale
 from pymc_bsvm.estimators.trained import Trained
 from pymc_bsvm.evidence.approximation import Approximation
@@ -45,6 +46,7 @@ class RecursiveRegressor(BayesianMachine):
     _target: Scale
 
     @available_if(_has_points)
+    @fitting
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from a batch of rows, after those before.
 
@@ -72,7 +74,7 @@ class RecursiveRegressor(BayesianMachine):
             _check_laplace(self.approximation)
             fitted: Self = self.fit(X, y, sample_weight)
             return fitted
-        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True, reset=False)
+        X, y = validated(self, X, y, reset=False)
         rows, [y], weight = _counted(X, [self._target(y)], sample_weight)
         self._trained = _updated(self._trained, self._scale(rows), y, weight, self.n_jobs)
         return self
@@ -85,6 +87,7 @@ class RecursiveClassifier(BayesianMachine):
     classes_: NDArray[Any]
 
     @available_if(_has_points)
+    @fitting
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from a batch of rows, after those before.
 
@@ -111,7 +114,7 @@ class RecursiveClassifier(BayesianMachine):
             _check_known(np.unique(y), [] if classes is None else classes, "the first batch")
             fitted: Self = self.fit(X, y, sample_weight)
             return fitted
-        X, y = validate_data(self, X, y, dtype=np.float64, reset=False)
+        X, y = validated(self, X, y, labels=True, reset=False)
         if isinstance(self.class_weight, str):
             raise ValueError(
                 "class_weight is 'balanced', but a batch does not know how often classes occur in "
@@ -154,12 +157,7 @@ def _counted(
     """Return rows, several targets of theirs, and weights, without rows of weight zero."""
     if sample_weight is None:
         return X, targets, None
-    weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
-    if (weight < 0.0).any():
-        raise ValueError(
-            f"sample_weight must not be negative, but it holds {weight.min():.3g}. "
-            "Pass how often each row counts."
-        )
+    weight = weights_of(sample_weight, X)
     kept = weight > 0.0
     return X[kept], [y[kept] for y in targets], weight[kept]
 

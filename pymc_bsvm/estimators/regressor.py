@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import numbers
 from dataclasses import replace
 from typing import Any, Self
 
@@ -12,7 +11,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from pymc_bsvm._typing import Array
-from pymc_bsvm._validation import as_parameter, positive
+from pymc_bsvm._validation import as_parameter, positive, whole_number
+from pymc_bsvm.estimators.fitting import fitting
 from pymc_bsvm.estimators.likelihood import (
     Likelihood,
     betas_of,
@@ -24,7 +24,6 @@ from pymc_bsvm.estimators.predictions import RegressionPredictions
 from pymc_bsvm.estimators.recursive import RecursiveRegressor
 from pymc_bsvm.estimators.scale import Scale
 from pymc_bsvm.estimators.search import Move
-from pymc_bsvm.estimators.threads import few_threads
 from pymc_bsvm.estimators.trained import choices_of, table_of
 from pymc_bsvm.estimators.tree import tree_of
 from pymc_bsvm.evidence.approximation import Approximation
@@ -110,12 +109,17 @@ class BayesianSVR(RegressionPredictions, RecursiveRegressor):
         Number of starts at a time, through joblib.
     progressbar : bool, default False
         Show the progress.
+    verbose : int, default 0
+        Above zero, say in a line what each start and stage of the search found, by the logger
+        "pymc_bsvm"; to the standard error if nobody listens to it. Above one, of each pass over
+        the rows of inducing points, too.
 
     Attributes
     ----------
-    hyperparameters_ : dict
-        In the units of the data: those of the loss, such as "C" and "epsilon", "eta", and for
-        kernels that have them "ls" and "period", arrays of one number for each column.
+    hyperparameters_ : list of dict
+        One dict, ``hyperparameters_[0]``, as there is one machine. In the units of the data: those
+        of the loss, such as "C" and "epsilon", "eta", and for kernels that have them "ls" and
+        "period", arrays of one number for each column.
     loss_ : RegressionLoss
         The loss of the model with its parameters, in the units of the data.
     noise_ : RegressionLoss, StudentNoise or ContaminatedNoise
@@ -189,6 +193,8 @@ class BayesianSVR(RegressionPredictions, RecursiveRegressor):
     >>> low, high = model.predict_interval(X[:3], coverage=0.9)
     """
 
+    _other = "SVMRegressor"
+
     def __init__(
         self,
         kernel: Any = "rbf",
@@ -210,6 +216,7 @@ class BayesianSVR(RegressionPredictions, RecursiveRegressor):
         random_state: Any = None,
         n_jobs: int | None = None,
         progressbar: bool = False,
+        verbose: int = 0,
     ) -> None:
         super().__init__(
             kernel,
@@ -226,13 +233,14 @@ class BayesianSVR(RegressionPredictions, RecursiveRegressor):
             random_state=random_state,
             n_jobs=n_jobs,
             progressbar=progressbar,
+            verbose=verbose,
         )
         self.loss = loss
         self.beta = beta
         self.max_epsilon = max_epsilon
         self.noise = noise
 
-    @few_threads
+    @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the hyperparameters and the support vectors.
 
@@ -271,7 +279,7 @@ class BayesianSVR(RegressionPredictions, RecursiveRegressor):
         self.noise_ = self._noise.scaled(unit)
         self.beta_ = getattr(self.loss_, "beta", None)
         self.log_evidence_ = machine.log_evidence - data.count * np.log(unit)
-        self.hyperparameters_ = self._named(machine, unit)
+        self.hyperparameters_ = [self._named(machine, unit)]
         self.support_ = data.places(machine.support)
         self._locate([machine], data.inputs)
         self.dual_coef_ = machine.dual / unit
@@ -309,10 +317,7 @@ class BayesianSVR(RegressionPredictions, RecursiveRegressor):
                 "A precomputed Gram matrix does not hold the covariances of new rows with each "
                 "other. Pass the kernel itself to draw targets."
             )
-        if not isinstance(n_samples, numbers.Integral) or n_samples < 1:
-            raise ValueError(
-                f"n_samples must be an integer >= 1, but it is {n_samples!r}. Pass 1 or more."
-            )
+        whole_number("n_samples", n_samples)
         seed = check_random_state(random_state).randint(np.iinfo(np.int32).max)
         rng = np.random.default_rng(seed)
         members = self._trained.members

@@ -9,6 +9,7 @@ import numpy as np
 
 from pymc_bsvm._typing import Array
 from pymc_bsvm.estimators.machine import Machine, MachineEvidence
+from pymc_bsvm.estimators.warning import warn
 from pymc_bsvm.losses import SILF, Trigonometric
 from pymc_bsvm.solvers import DualSolveError
 
@@ -79,15 +80,26 @@ def sample(
     for name, places in variables.items():
         chosen = machine.values[places]
         start[name] = chosen if _of_columns(objective, places) else chosen[0]
-    tree = pm.sample(
-        model=model,
-        initvals=start,
-        random_seed=int(rng.integers(2**31)),
-        progressbar=progressbar,
-        **{**_SETTINGS, **(settings or {})},
-    )
+    settings = {**_SETTINGS, **(settings or {})}
+    try:
+        tree = pm.sample(
+            model=model,
+            initvals=start,
+            random_seed=int(rng.integers(2**31)),
+            progressbar=progressbar,
+            **settings,
+        )
+    except ValueError as error:
+        if "Not enough samples" in str(error):
+            raise KeyboardInterrupt from error  # while the sampler was tuned
+        raise
     posterior = tree["posterior"]
     total = posterior.sizes["chain"] * posterior.sizes["draw"]
+    if posterior.sizes["draw"] < settings["draws"]:
+        warn(
+            f"The sampler was interrupted; predictions are averages over the {total} draws so far. "
+            "Fit again for all of them."
+        )
     chosen = np.unique(np.linspace(0, total - 1, min(_MEMBERS, total)).astype(int))
     values = np.empty((chosen.size, machine.values.size))
     for name, places in variables.items():

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from pymc_bsvm._typing import Array
+from pymc_bsvm.estimators.repeats import merged
 
 __all__ = ["Scale"]
 
@@ -28,7 +29,13 @@ class Scale:
 
     @classmethod
     def of(cls, x: Array, sample_weight: Array | None) -> Scale:
-        """Return the map to mean zero and variance one; constant columns are only centred."""
+        """Return the map to mean zero and variance one; constant columns are only centred.
+
+        It is the same to the last digit whether a row stands twice or has the weight two.
+        """
+        found = merged(x, sample_weight)
+        if found is not None:
+            x, sample_weight = x[found.rows], found.weight
         centre = np.average(x, axis=0, weights=sample_weight)
         spread = np.sqrt(np.average((x - centre) ** 2, axis=0, weights=sample_weight))
         return cls.of_moments(centre, spread)

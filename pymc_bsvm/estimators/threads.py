@@ -25,7 +25,8 @@ def blas_threads(count: int | None = None) -> Iterator[None]:
     """Choose the number of threads that BLAS has in fits.
 
     By default a fit of up to 4000 rows takes one, as a second thread waits longer than it works,
-    and on a busy machine both do. Larger fits take what BLAS is set to.
+    and on a busy machine both do. So does one on inducing points, whose work `n_jobs` shares out,
+    so that its results do not depend on the threads. Larger fits take what BLAS is set to.
 
     Parameters
     ----------
@@ -49,19 +50,25 @@ def blas_threads(count: int | None = None) -> Iterator[None]:
 
 
 def few_threads[**P, R](fit: Callable[P, R]) -> Callable[P, R]:
-    """Make a method of ``(self, X, ...)`` run with one thread where X has few rows."""
+    """Make a method of ``(self, X, ...)`` run with one thread on few rows or inducing points."""
 
     @functools.wraps(fit)
     def limited(*args: P.args, **kwargs: P.kwargs) -> R:
         X: Any = kwargs["X"] if "X" in kwargs else args[1] if len(args) > 1 else None
-        with _one_thread(X):
+        on_points = getattr(args[0], "inducing", None) is not None
+        with _one_thread(on_points or _few(X)):
             return fit(*args, **kwargs)
 
     return limited
 
 
-def _one_thread(X: Any) -> AbstractContextManager[object]:
-    """Return the context of a fit to rows; what has no rows is for the fit to refuse."""
+def _one_thread(wanted: bool) -> AbstractContextManager[object]:
+    """Return the context of a fit."""
+    return limit_threads(1) if wanted and not _chosen.get() else nullcontext()
+
+
+def _few(X: Any) -> bool:
+    """Return whether there are few rows; what has no rows is for the fit to refuse."""
     shape = getattr(X, "shape", None)
     rows = shape[0] if shape else len(X) if isinstance(X, list | tuple) else np.inf
-    return limit_threads(1) if rows <= _SMALL and not _chosen.get() else nullcontext()
+    return bool(rows <= _SMALL)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from pymc_bsvm._typing import Array
 from pymc_bsvm.estimators.ladder import Ladder
 from pymc_bsvm.estimators.machine import Blueprint, MachineEvidence
+from pymc_bsvm.estimators.repeats import merged
 from pymc_bsvm.estimators.route import Route, route_of, route_on_points
 from pymc_bsvm.estimators.search import Found, Move, search
 from pymc_bsvm.losses import Loss
@@ -67,8 +68,29 @@ class InMemory:
         **settings: Any,
     ) -> Found[Any]:
         """Maximise the evidence of all rows after that of a share of them."""
-        objective = MachineEvidence(blueprint, self.X, self.y, self.sample_weight)
-        return search(objective, restarts, rng, moves=moves, **settings)
+        rows = self.merged(blueprint)
+        objective = MachineEvidence(blueprint, rows.X, rows.y, rows.sample_weight)
+        found = search(objective, restarts, rng, moves=moves, **settings)
+        if rows is self:
+            return found
+        best = found.objective.blueprint
+        return replace(found, objective=MachineEvidence(best, self.X, self.y, self.sample_weight))
+
+    def merged(self, blueprint: Blueprint) -> InMemory:
+        """Return the rows that differ, in order, each as often as it counts in all.
+
+        The evidence is the same, and a search on them is that with weights. Rows are left as they
+        are where the covariance tells a row from its repetition, as white noise does.
+        """
+        found = merged(np.column_stack([self.X, self.y]), self.sample_weight)
+        if found is None:
+            return self
+        kernel = blueprint.kernel
+        values = np.array([h.start for h in blueprint.hyperparameters])
+        K = blueprint.matrix(values, kernel.take(self.X, found.pair))
+        if K[0, 1] != K[0, 0]:
+            return self
+        return InMemory(kernel.take(self.X, found.rows), self.y[found.rows], found.weight)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
+from pymc_bsvm._numba import explained_numba
 from pymc_bsvm._typing import Array
 from pymc_bsvm._validation import (
     Interval,
@@ -43,6 +44,7 @@ _SYMMETRY = 1e-8  # of the largest element of K
 _INDEFINITE = 1e-6  # of the largest variance squared: a negative 2 x 2 minor
 
 
+@explained_numba()
 @names_arguments
 def solve_dual(
     K: ArrayLike | LowRank,
@@ -163,7 +165,7 @@ def solve_dual(
     p = loss.by_row(y.size) if engine == "numba" else loss.parameters
     with np.errstate(all="ignore"):
         solved = solver(type(loss), covariance)(
-            parts, y, w, p, m, a, b, bool(bias), tol, False, int(max_iter), report
+            parts, y, w, p, m, a, b, bias, tol, False, int(max_iter), report
         )
         if first is not None:
             solved = _with_first_step(solved, first)

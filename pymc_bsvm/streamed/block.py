@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymc_bsvm._typing import Array
+from pymc_bsvm._validation import check_real
 
 __all__ = ["ROWS", "Block", "Piece", "block_of"]
 
@@ -58,6 +59,7 @@ class Block(NamedTuple):
 def block_of(X: Any, y: Any, weight: Any = None) -> Block:
     """Return rows whose layout is the same wherever they come from, so that sums are."""
     X = np.ascontiguousarray(numbers("X", X, 2))
+    check_real("y", y, dates=True)
     y = np.asarray(y)
     if y.ndim == 2 and y.shape[1] == 1:
         y = y[:, 0]
@@ -74,6 +76,7 @@ def block_of(X: Any, y: Any, weight: Any = None) -> Block:
 
 def numbers(name: str, values: Any, dimensions: int) -> Array:
     """Return values as float64 after checking that they are numbers, in so many dimensions."""
+    check_real(name, values)
     array = np.asarray(values)
     if array.dtype.kind not in "biuf":
         try:

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from pymc_bsvm._numba import explained_numba
 from pymc_bsvm._typing import Array, Parameter
 from pymc_bsvm.losses import Loss
 from pymc_bsvm.streamed.ep import PropagatedEvidence, PropagationError
@@ -100,6 +101,7 @@ class InducingObjective:
             self.passes, features, loss, tau=self.tau, around=start, tol=self.tol
         )
 
+    @explained_numba()
     def __call__(self, x: Array) -> tuple[float, Array]:
         """Return the value and the gradient at logarithms of the hyperparameters."""
         values = np.exp(x)

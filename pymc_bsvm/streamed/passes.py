@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from pymc_bsvm._numba import explained_numba
 from pymc_bsvm._typing import Array
 from pymc_bsvm.streamed.block import Piece
 from pymc_bsvm.streamed.rows import Rows
@@ -75,6 +76,7 @@ class Passes:
         self.stage = ""
         self.count = 0
 
+    @explained_numba()
     def run(self, task: Task, *shared: Any, of_rows: Sequence[Array] = ()) -> Partial:
         """Apply a task to all blocks; ``shared`` goes to each, ``of_rows`` in parts.
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from pymc_bsvm._typing import Array
+from pymc_bsvm._validation import check_size
 from pymc_bsvm.streamed.block import Block, numbers
 from pymc_bsvm.streamed.passes import Partial, Passes
 
@@ -53,6 +54,11 @@ class Moments:
             np.minimum(self.low, other.low),
             np.maximum(self.high, other.high),
         )
+
+    @property
+    def largest(self) -> Array:
+        """Return the largest absolute values."""
+        return np.maximum(np.abs(self.low), np.abs(self.high))
 
     @property
     def spread(self) -> Array:
@@ -118,6 +124,9 @@ def summarise(passes: Passes, labels: bool = False) -> Summary:
             "sample_weight is zero for all rows, so that nothing is left to fit. "
             "Pass a positive weight for some rows."
         )
+    for name, moments in (("X", columns), ("y", targets)):
+        if isinstance(moments, Moments):
+            check_size(name, moments.largest)
     if labels and targets.labels.size < 2:
         raise ValueError(
             f"There is one class only, {str(targets.labels[0])!r}. Pass two classes or more."
@@ -143,11 +152,13 @@ def _summary(block: Block, _: tuple[Array, ...], labels: bool) -> Partial:
     kept = weight > 0.0
     X, y, weight = block.part(kept) if not kept.all() else block
     _check_finite("X", X)
+    check_size("X", np.abs(X).max(axis=0, initial=0.0), least=False)
     columns = Moments.of(X, weight)
     if labels:
         return Partial((columns, Classes.of(_labels(y), weight)), (kept,))
     targets = numbers("y", y, 1)
     _check_finite("y", targets)
+    check_size("y", np.abs(targets).max(initial=0.0), least=False)
     return Partial((columns, Moments.of(targets[:, None], weight)), (kept,))
 
 

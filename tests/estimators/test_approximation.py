@@ -20,7 +20,7 @@ def data():
 def test_exact_inference_is_gaussian_process_regression(data):
     X, y = data
     ours = BayesianSVR(loss="gaussian", approximation=Exact(), offset=0.0, tol=1e-8).fit(X, y)
-    values = ours.hyperparameters_
+    values = ours.hyperparameters_[0]
     unit = y.std()
     kernel = ConstantKernel(values["eta"] ** 2) * RBF(values["ls"][0])
     kernel += WhiteKernel(values["sigma"] ** 2)

@@ -62,7 +62,7 @@ def test_probabilities_are_those_of_dense_matrices(kernel, ard, cov, data):
     model = BayesianSVC(kernel, ard=ard, approximation="laplace", calibration="model")
     model.fit(data.X, data.labels)
     signs = np.where(data.labels == "yes", 1.0, -1.0)
-    evidence, mean, variance = dense(data.X, signs, model.hyperparameters_, data.new, cov)
+    evidence, mean, variance = dense(data.X, signs, model.hyperparameters_[0], data.new, cov)
     assert model.log_evidence_ == pytest.approx(evidence, abs=1e-6)
     expected = cases.probability(mean, variance)
     got = model.predict_proba(data.new)
@@ -78,7 +78,7 @@ def test_probabilities_are_those_of_dense_matrices(kernel, ard, cov, data):
 
 
 def test_support_vectors_carry_the_function(data, model):
-    h = model.hyperparameters_
+    h = model.hyperparameters_[0]
     K = cases.rbf(data.new, model.support_vectors_, h["eta"], h["ls"]) + 100.0
     signs = np.where(data.labels == "yes", 1.0, -1.0)
     _, mean, _ = dense(data.X, signs, h, data.new)

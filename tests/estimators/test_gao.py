@@ -20,7 +20,7 @@ def test_the_evidence_is_that_of_the_margin(data):
     settings = {"loss": "epsilon_insensitive", "offset": 0.0, "tol": 1.0, "random_state": 0}
     model = BayesianSVR(approximation="gao", **settings).fit(data.X, data.y)
     assert model.approximation_ == Gao()
-    h = model.hyperparameters_
+    h = model.hyperparameters_[0]
     assert type(model.loss_) is losses.EpsilonInsensitive
     K = h["eta"] ** 2 * np.exp(-0.5 * ((data.X - data.X.T) / h["ls"]) ** 2)
     expected = gao_evidence(K, data.y - data.y.mean(), model.loss_)

@@ -83,8 +83,8 @@ def test_few_rows_have_the_same_posterior_as_a_whole_kernel_matrix(loss):
     for ours, theirs in zip(*(m.predict(X, return_std=True) for m in (one, two)), strict=True):
         np.testing.assert_allclose(ours, theirs, atol=0.03 * y.std())
     assert one.support_.size == pytest.approx(two.support_.size, abs=6)
-    for name, value in two.hyperparameters_.items():
-        np.testing.assert_allclose(one.hyperparameters_[name], value, rtol=0.1, atol=0.02)
+    for name, value in two.hyperparameters_[0].items():
+        np.testing.assert_allclose(one.hyperparameters_[0][name], value, rtol=0.1, atol=0.02)
 
 
 @pytest.mark.parametrize("loss", ["trigonometric", "logistic", "probit"])
@@ -147,11 +147,11 @@ def test_the_function_is_found(fitted, many):
 def test_support_vectors_are_those_whose_dual_is_not_zero(fitted, many):
     X, _, y = many
     residual = y[:2000] - fitted._means(fitted._rows(X[:2000])) + fitted.noise_.mean()
-    epsilon, beta = fitted.hyperparameters_["epsilon"], fitted.beta_
+    epsilon, beta = fitted.hyperparameters_[0]["epsilon"], fitted.beta_
     outside = np.flatnonzero(np.abs(residual) > (1.0 - beta) * epsilon)
     assert np.isin(fitted.support_, outside).mean() > 0.999
     assert fitted.dual_coef_.shape == fitted.support_.shape == fitted.free_.shape
-    assert np.abs(fitted.dual_coef_).max() <= fitted.hyperparameters_["C"] * (1.0 + 1e-9)
+    assert np.abs(fitted.dual_coef_).max() <= fitted.hyperparameters_[0]["C"] * (1.0 + 1e-9)
     assert (np.sign(fitted.dual_coef_) == np.sign(residual[fitted.support_])).mean() > 0.999
 
 

@@ -43,10 +43,10 @@ def test_noise_by_name(name, data):
     model = regressor(loss=name).fit(data.X, data.y)
     assert type(model.loss_) is NOISES[name]
     own = {k: v for k, v in model.loss_.fields.items() if k != "beta"}
-    assert own == {k: model.hyperparameters_[k] for k in own}
+    assert own == {k: model.hyperparameters_[0][k] for k in own}
     assert (model.beta_ in (0.3, 1.0)) if name == "silf" else model.beta_ is None
     target = data.y - data.y.mean()
-    expected = evidence(data, model.hyperparameters_, model.loss_, target, 100.0 * data.y.var())
+    expected = evidence(data, model.hyperparameters_[0], model.loss_, target, 100.0 * data.y.var())
     assert model.log_evidence_ == pytest.approx(expected, abs=1e-6)
     mean, std = model.predict(data.new, return_std=True)
     np.testing.assert_allclose(model.predict(data.new), mean, rtol=1e-12)
@@ -57,18 +57,18 @@ def test_noise_by_name(name, data):
 def test_links_by_name(name, data):
     model = BayesianSVC(loss=name, approximation="laplace", tol=1.0).fit(data.X, data.labels)
     y = np.where(data.labels == "yes", 1.0, -1.0)
-    expected = evidence(data, model.hyperparameters_, LINKS[name], y, 100.0)
+    expected = evidence(data, model.hyperparameters_[0], LINKS[name], y, 100.0)
     assert model.log_evidence_ == pytest.approx(expected, abs=1e-6)
     assert model.score(data.X, data.labels) > 0.7
 
 
 def test_gaussian_noise_is_gaussian_process_regression(data):
     model = regressor(loss="gaussian").fit(data.X, data.y)
-    X, new = (x / model.hyperparameters_["ls"] for x in (data.X, data.new))
+    X, new = (x / model.hyperparameters_[0]["ls"] for x in (data.X, data.new))
 
     def cov(A, B):
         distance = ((A[:, None] - B[None]) ** 2).sum(axis=2)
-        eta = model.hyperparameters_["eta"]
+        eta = model.hyperparameters_[0]["eta"]
         return eta**2 * np.exp(-0.5 * distance) + 100.0 * data.y.var()
 
     K = cov(X, X) + model.loss_.variance() * np.eye(len(X))
@@ -78,7 +78,9 @@ def test_gaussian_noise_is_gaussian_process_regression(data):
 
 def test_defaults_are_those_of_the_papers(data):
     named = regressor(loss="silf").fit(data.X, data.y)
-    assert named.hyperparameters_["C"] == regressor().fit(data.X, data.y).hyperparameters_["C"]
+    assert (
+        named.hyperparameters_[0]["C"] == regressor().fit(data.X, data.y).hyperparameters_[0]["C"]
+    )
     assert BayesianSVR().loss == "silf"
     assert BayesianSVC().loss == "trigonometric"
 

@@ -76,7 +76,7 @@ def test_hyperparameters_are_in_the_units_of_the_data(name, data):
     """They say by themselves what the evidence and the predictions are."""
     cov, kernel, ard = OF_DATA[name]
     model = fitted(data, kernel=kernel, ard=ard)
-    evidence, mean, covariance = dense(data, model.hyperparameters_, cov, data.new, model.beta_)
+    evidence, mean, covariance = dense(data, model.hyperparameters_[0], cov, data.new, model.beta_)
     assert model.log_evidence_ == pytest.approx(evidence, abs=1e-6)
     got, std = model.predict(data.new, return_std=True)
     np.testing.assert_allclose(got, mean, rtol=1e-6)
@@ -87,11 +87,11 @@ def test_hyperparameters_are_in_the_units_of_the_data(name, data):
 def test_hyperparameters_of_a_linear_function(data):
     """Their slopes have the standard deviation eta, in units of y by units of each column."""
     model = fitted(data, kernel="linear")
-    eta = np.broadcast_to(model.hyperparameters_["eta"], 2)
+    eta = np.broadcast_to(model.hyperparameters_[0]["eta"], 2)
     m = data.X.mean(axis=0)
     evidence, *_ = dense(
         data,
-        model.hyperparameters_,
+        model.hyperparameters_[0],
         lambda X, Z, *_: cases.linear(X - m, Z - m, 1.0 / eta),
         data.new,
         model.beta_,
@@ -102,14 +102,14 @@ def test_hyperparameters_of_a_linear_function(data):
 def test_two_kernels_with_scales_for_each_column(data):
     model = fitted(data, kernel=kernels.RBF(ard=True) + kernels.Matern32(ard=True))
     assert np.isfinite(model.predict(data.new)).all()
-    assert set(model.hyperparameters_) == {"C", "epsilon", "eta", "ls", "eta_2", "ls_2"}
-    assert model.hyperparameters_["ls_2"].shape == (2,)
+    assert set(model.hyperparameters_[0]) == {"C", "epsilon", "eta", "ls", "eta_2", "ls_2"}
+    assert model.hyperparameters_[0]["ls_2"].shape == (2,)
 
 
 def test_two_kernels_of_which_one_has_scales_for_each_column(data):
     """The one length-scale, in two units, and the two of the other are four numbers."""
     model = fitted(data, kernel=kernels.RBF() + kernels.RBF(ard=True), tol=1.0)
-    values, h = model._trained.machine.named, model.hyperparameters_
+    values, h = model._trained.machine.named, model.hyperparameters_[0]
     spread = data.X.std(axis=0)
     np.testing.assert_allclose(h["ls"], values["ls"] * spread, rtol=1e-12)
     expected = [values["ls[0]_2"], values["ls[1]_2"]] * spread
@@ -127,7 +127,7 @@ def test_units_of_the_targets_do_not_matter(kernel, data, model):
     got = other.predict(data.new, return_std=True)
     np.testing.assert_allclose(got[0], 1000.0 * mean + 7.0, rtol=1e-4)
     np.testing.assert_allclose(got[1], 1000.0 * std, rtol=1e-3)
-    a, b = one.hyperparameters_, other.hyperparameters_
+    a, b = one.hyperparameters_[0], other.hyperparameters_[0]
     assert b["C"] == pytest.approx(a["C"] / 1000.0, rel=1e-2)
     assert b["epsilon"] == pytest.approx(1000.0 * a["epsilon"], rel=1e-2)
     assert b["eta"] == pytest.approx(1000.0 * a["eta"], rel=1e-2)
@@ -145,7 +145,7 @@ def test_units_of_the_inputs_do_not_matter(data, model):
         other.predict(factor * data.new + shift), model.predict(data.new), rtol=1e-4
     )
     np.testing.assert_allclose(
-        other.hyperparameters_["ls"], factor * model.hyperparameters_["ls"], rtol=1e-2
+        other.hyperparameters_[0]["ls"], factor * model.hyperparameters_[0]["ls"], rtol=1e-2
     )
 
 
@@ -166,7 +166,7 @@ def test_without_standardisation(data):
 
 
 def test_support_vectors_carry_the_function(data, model):
-    h = model.hyperparameters_
+    h = model.hyperparameters_[0]
     K = cases.rbf(data.new, model.support_vectors_, h["eta"], h["ls"]) + 100.0 * data.y.var()
     np.testing.assert_allclose(
         K @ model.dual_coef_ + data.y.mean(), model.predict(data.new), rtol=1e-9
@@ -191,7 +191,7 @@ def test_attributes(data):
     posterior = model.datatree_["posterior"]
     assert set(posterior.data_vars) == {"C", "epsilon", "eta", "ls"}
     assert float(posterior["C"].item()) == pytest.approx(
-        model.hyperparameters_["C"] * data.y.std(), rel=1e-12
+        model.hyperparameters_[0]["C"] * data.y.std(), rel=1e-12
     )
     stats = model.datatree_["sample_stats"]
     assert stats["n_support"].item() == model.support_.size
@@ -214,7 +214,7 @@ def test_relevance_is_the_spread_by_the_length_scale(data):
         X = data.X if standardize else (data.X - data.X.mean(axis=0)) * [0.3, 20.0]
         y = data.y if standardize else (data.y - data.y.mean()) / data.y.std()
         model = BayesianSVR(ard=True, standardize=standardize, tol=1.0).fit(X, y)
-        expected = X.std(axis=0) / model.hyperparameters_["ls"]
+        expected = X.std(axis=0) / model.hyperparameters_[0]["ls"]
         np.testing.assert_allclose(model.relevance_, expected, rtol=1e-9)
         np.testing.assert_allclose(model.feature_importances_, expected / expected.sum(), rtol=1e-9)
 
@@ -298,8 +298,8 @@ def test_precomputed_is_the_kernel_inside(kernel, data):
     inside = BayesianSVR(gram, **settings).fit(data.X, y)
     outside = BayesianSVR(kernel, **settings).fit(gram(data.X, data.X), y)
     assert outside.log_evidence_ == pytest.approx(inside.log_evidence_, abs=1e-6)
-    assert outside.hyperparameters_["eta"] == pytest.approx(
-        inside.hyperparameters_["eta"], rel=1e-4
+    assert outside.hyperparameters_[0]["eta"] == pytest.approx(
+        inside.hyperparameters_[0]["eta"], rel=1e-4
     )
     cross = gram(data.new, data.X)
     np.testing.assert_allclose(
@@ -401,7 +401,7 @@ def test_draws_have_the_moments_of_the_predictions(data):
     assert (np.abs(draws.mean(axis=1) - mean) < tolerance).all()
     np.testing.assert_allclose(draws.std(axis=1), std, rtol=0.05)
     cov = OF_DATA["rbf"][0]
-    _, _, covariance = dense(data, model.hyperparameters_, cov, new, model.beta_)
+    _, _, covariance = dense(data, model.hyperparameters_[0], cov, new, model.beta_)
     expected = covariance + model.noise_.variance() * np.eye(4)
     np.testing.assert_allclose(np.cov(draws), expected, atol=0.06 * expected.max())
     assert expected[0, 3] > 0.3 * covariance[0, 0]
@@ -429,7 +429,7 @@ def test_error_bars_grow_away_from_the_data():
     model = BayesianSVR(tol=1.0).fit(data.X, data.y)
     _, std = model.predict(np.array([[0.0], [6.0], [30.0]]), return_std=True)
     assert std[0] < std[1] < std[2]
-    h = model.hyperparameters_
+    h = model.hyperparameters_[0]
     assert std[2] > h["eta"] > 0.0
     assert std[2] > 2.0 * std[0]
 
@@ -449,7 +449,7 @@ def test_beta_is_that_of_the_loss(data):
     model = fitted(data, beta=0.7)
     assert model.beta_ == 0.7
     cov = OF_DATA["rbf"][0]
-    evidence, *_ = dense(data, model.hyperparameters_, cov, data.new, beta=0.7)
+    evidence, *_ = dense(data, model.hyperparameters_[0], cov, data.new, beta=0.7)
     assert model.log_evidence_ == pytest.approx(evidence, abs=1e-6)
     assert fitted(data, beta="papers").beta_ == 0.3
 

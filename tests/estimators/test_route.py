@@ -97,7 +97,7 @@ def test_probabilities_are_bolder_than_laplace_s_and_right(rings):
 def test_support_vectors_are_those_of_the_map_estimate(rings):
     X, y, *_ = rings
     model = BayesianSVC(random_state=0).fit(X, y)
-    Z, h = (X - X.mean(axis=0)) / X.std(axis=0), model.hyperparameters_
+    Z, h = (X - X.mean(axis=0)) / X.std(axis=0), model.hyperparameters_[0]
     K = cases.rbf(Z, Z, h["eta"], h["ls"] / X.std(axis=0)) + 100.0
     signs = np.where(y == model.classes_[1], 1.0, -1.0)
     solution = bsvm.solve_dual(K, signs, losses.Trigonometric())

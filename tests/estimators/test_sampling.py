@@ -1,11 +1,14 @@
 """The PyMC model of a fit gives the same numbers; NUTS on its evidence."""
 
+import os
 import re
+import signal
 
 import numpy as np
 import pymc as pm
 import pytensor
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 import pymc_bsvm as bsvm
 from pymc_bsvm.estimators import BayesianSVC, BayesianSVR, kernels
@@ -162,7 +165,7 @@ def test_the_mode_is_a_tree(data):
     assert {v.split("[")[0] for v in posterior.data_vars} == {"C", "epsilon", "eta", "ls"}
     assert posterior["C"].dims == ("chain", "draw")
     value = float(posterior["C"].values.item())
-    assert value == pytest.approx(fit.hyperparameters_["C"] * data.y.std(), rel=1e-12)
+    assert value == pytest.approx(fit.hyperparameters_[0]["C"] * data.y.std(), rel=1e-12)
     stats = fit.datatree_["sample_stats"]
     assert stats["n_support"].values.item() == fit.support_.size
     unit = data.y.std()
@@ -235,3 +238,33 @@ def test_probabilities_are_averages_over_draws():
     np.testing.assert_allclose(p[:, 1], np.mean(each, axis=0), atol=1e-4)
     np.testing.assert_allclose(p.sum(axis=1), 1.0)
     np.testing.assert_array_equal(fit.predict(data.new), (p[:, 1] > 0.5).astype(int))
+
+
+def pressed_at(tuning, draw):
+    """Return settings of a sampler in which Ctrl-C is pressed at a draw, by a real signal."""
+
+    def callback(trace, draw):
+        if draw.tuning == at[0] and draw.draw_idx == at[1]:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    at = tuning, draw
+    settings = {"draws": 12, "tune": 6, "chains": 1, "cores": 1, "callback": callback}
+    return {**settings, "compute_convergence_checks": False, "nuts": {"max_treedepth": 2}}
+
+
+def test_an_interrupted_sampler_keeps_its_draws(data):
+    sampler = pressed_at(False, 11)
+    model = BayesianSVR(full_bayes=True, sampler=sampler, tol=1.0, random_state=0)
+    with pytest.warns(ConvergenceWarning, match=r"averages over the \d+ draws so far"):
+        model.fit(data.X, data.y)
+    draws = model.datatree_["posterior"].sizes["draw"]
+    assert 0 < draws < 12
+    assert len(model._trained.members) == draws
+
+
+def test_an_interruption_while_the_sampler_is_tuned_leaves_nothing(data):
+    sampler = pressed_at(True, 2)
+    model = BayesianSVR(full_bayes=True, sampler=sampler, tol=1.0, random_state=0)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(data.X, data.y)
+    assert not hasattr(model, "n_features_in_")

@@ -99,3 +99,33 @@ def test_fits_are_limited(estimator, monkeypatch):
     X = np.linspace(-2.0, 2.0, 24)[:, None]
     estimator(tol=1.0, max_iter=2).fit(X, np.arange(24) % 2)
     assert set(seen) == {1}
+
+
+SIZES = {"dense": (150, None), "inducing": (4500, 20)}
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_predictions_do_not_depend_on_the_threads_of_blas(name):
+    """Fits are the same number by number; a product of new rows adds in another order at most."""
+    n, inducing = SIZES[name]
+    rng = np.random.default_rng(0)
+    X = rng.uniform(-3.0, 3.0, (n, 2))
+    y = np.sin(X[:, 0]) * np.cos(X[:, 1]) + 0.1 * rng.normal(size=n)
+    found = []
+    for count in (1, 2):
+        with threadpool_limits(count, user_api="blas"):
+            model = BayesianSVR(inducing=inducing, tol=0.1, random_state=0).fit(X, y)
+            found.append((model.log_evidence_, *model.predict(X[:500], return_std=True)))
+    for one, two in zip(*found, strict=True):
+        np.testing.assert_allclose(two, one, rtol=1e-8, atol=1e-8)
+
+
+def test_probabilities_do_not_depend_on_the_threads_of_blas():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 2))
+    y = (X[:, 0] + 0.5 * rng.normal(size=120) > 0.0).astype(int)
+    found = []
+    for count in (1, 2):
+        with threadpool_limits(count, user_api="blas"):
+            found.append(BayesianSVC(tol=0.1, random_state=0).fit(X, y).predict_proba(X))
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-8)

@@ -150,7 +150,7 @@ def test_bars_of_an_estimator_are_its_relevances(estimator: BayesianSVR) -> None
 def test_relevances_of_an_estimator_are_of_standardised_columns(
     estimator: BayesianSVR, X: pd.DataFrame
 ) -> None:
-    expected = X.std(ddof=0) / estimator.hyperparameters_["ls"]
+    expected = X.std(ddof=0) / estimator.hyperparameters_[0]["ls"]
     assert bars(plot_relevance(estimator)) == pytest.approx(expected.to_dict(), rel=1e-9)
 
 

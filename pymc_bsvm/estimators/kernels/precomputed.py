@@ -7,14 +7,16 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import eigvalsh, lapack
 
 from pymc_bsvm._typing import Array
 from pymc_bsvm.estimators.kernels.amplitude import AMPLITUDE
 from pymc_bsvm.estimators.kernels.base import Kernel
 from pymc_bsvm.search import Hyperparameter
 
-__all__ = ["Precomputed", "UnknownVariance"]
+__all__ = ["Precomputed", "UnknownVariance", "check_gram"]
 
+_NEGATIVE = 1e-7  # of the trace: eigenvalues below zero that rounding in single precision leaves
 _ROUNDING = 1e-8  # of the largest element: what two ways of computing k(x, z) may differ by
 
 
@@ -95,6 +97,22 @@ class Precomputed(Kernel):
                 "bars and probabilities, or predict without them."
             )
         return np.full(len(Z), variances[0])
+
+
+def check_gram(X: Array) -> None:
+    """Raise ``ValueError`` unless X is symmetric and positive semidefinite, up to rounding."""
+    G = _gram(X)
+    spread = _NEGATIVE * float(np.abs(np.diagonal(G)).sum())
+    G[np.diag_indices_from(G)] += spread
+    if lapack.dpotrf(G, overwrite_a=True)[1] == 0:
+        return
+    least = float(eigvalsh(_gram(X), subset_by_index=[0, 0])[0])
+    if least < -spread:
+        raise ValueError(
+            "A precomputed Gram matrix must be positive semidefinite, but its least eigenvalue is "
+            f"{least:.3g}. Pass k(X, X) of a covariance function, or add {-least:.3g} to its "
+            "diagonal."
+        )
 
 
 def _gram(X: Array) -> Array:

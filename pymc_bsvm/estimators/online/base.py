@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import math
-import numbers
 from abc import abstractmethod
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from pymc_bsvm._typing import Array
-from pymc_bsvm._validation import Interval, as_parameter, positive
+from pymc_bsvm._validation import Interval, as_parameter, positive, whole_number
 from pymc_bsvm.estimators.base import one_or_all
+from pymc_bsvm.estimators.inputs import validated_inputs
 from pymc_bsvm.estimators.kernels import Precomputed, kernel_of
 from pymc_bsvm.estimators.kernels.values import values_of
+from pymc_bsvm.estimators.keywords import BY_NAME, Estimator
 from pymc_bsvm.estimators.online.basis import Basis
 from pymc_bsvm.estimators.online.machine import OnlineMachine
 from pymc_bsvm.estimators.warning import warn
@@ -29,8 +29,10 @@ _NOT_NEGATIVE = Interval(0.0, includes_low=True)
 _SHARE = Interval(1e-8, 1.0, includes_low=True)  # below, rounding decides
 
 
-class OnlineEstimator(BaseEstimator):
+class OnlineEstimator(Estimator):
     """Base of the estimators; see `OnlineSVR` and `OnlineSVC`."""
+
+    _advice = BY_NAME
 
     def __init__(
         self,
@@ -69,8 +71,8 @@ class OnlineEstimator(BaseEstimator):
             )
         values = values_of(kernel, d, self.hyperparameters)
         offset = as_parameter("offset", self.offset, _NOT_NEGATIVE)
-        most = math.inf if self.max_basis is None else _count("max_basis", self.max_basis)
-        _count("n_sweeps", self.n_sweeps)
+        most = math.inf if self.max_basis is None else whole_number("max_basis", self.max_basis)
+        whole_number("n_sweeps", self.n_sweeps)
         as_parameter("tol", self.tol, positive)
         novelty = as_parameter("novelty", self.novelty, _SHARE)
         basis = Basis.nothing(kernel, values, offset, d)
@@ -108,13 +110,4 @@ class OnlineEstimator(BaseEstimator):
     def _rows(self, X: Any) -> Array:
         """Check new rows."""
         check_is_fitted(self)
-        rows: Array = validate_data(self, X, dtype=np.float64, reset=False)
-        return rows
-
-
-def _count(name: str, value: Any) -> int:
-    """Return a whole number of at least one."""
-    whole = isinstance(value, numbers.Integral) and not isinstance(value, bool)
-    if not whole or value < 1:
-        raise ValueError(f"{name} must be an integer >= 1, but it is {value!r}. Pass 1 or more.")
-    return int(value)
+        return validated_inputs(self, X)

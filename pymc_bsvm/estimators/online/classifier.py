@@ -8,13 +8,13 @@ from typing import Any, Self, cast
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
 
 from pymc_bsvm._typing import Array
+from pymc_bsvm.estimators.fitting import fitting
+from pymc_bsvm.estimators.inputs import explained, validated
 from pymc_bsvm.estimators.likelihood import classification_likelihood
 from pymc_bsvm.estimators.online.base import OnlineEstimator
 from pymc_bsvm.estimators.probabilities import ClassPredictions
-from pymc_bsvm.estimators.threads import few_threads
 from pymc_bsvm.evidence.prediction import ClassPredictive
 from pymc_bsvm.losses.base import ClassificationLoss
 from pymc_bsvm.streamed.scaled import OneAgainstRest
@@ -108,7 +108,7 @@ class OnlineSVC(ClassPredictions, OnlineEstimator):
 
     classes_: NDArray[Any]
 
-    @few_threads
+    @fitting
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Forget what was learned, and learn from rows in their order.
 
@@ -124,13 +124,14 @@ class OnlineSVC(ClassPredictions, OnlineEstimator):
         OnlineSVC
             Itself.
         """
-        inputs, labels = validate_data(self, X, y, dtype=np.float64)
-        check_classification_targets(labels)
+        inputs, labels = validated(self, X, y, labels=True)
+        with explained():
+            check_classification_targets(labels)
         self._begin_with(np.unique(labels), inputs.shape[1])
         self._learn(inputs, self._targets(labels), int(self.n_sweeps))
         return self
 
-    @few_threads
+    @fitting
     def partial_fit(self, X: ArrayLike, y: ArrayLike, classes: ArrayLike | None = None) -> Self:
         """Learn from further rows in their order, each of which is visited once.
 
@@ -151,8 +152,9 @@ class OnlineSVC(ClassPredictions, OnlineEstimator):
             Itself.
         """
         first = not hasattr(self, "_machines")
-        inputs, labels = validate_data(self, X, y, dtype=np.float64, reset=first)
-        check_classification_targets(labels)
+        inputs, labels = validated(self, X, y, labels=True, reset=first)
+        with explained():
+            check_classification_targets(labels)
         if first:
             named = np.unique(labels if classes is None else classes)
             _check_named(labels, named)

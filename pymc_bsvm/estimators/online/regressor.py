@@ -5,18 +5,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Self, cast
 
-import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import validate_data
 
 from pymc_bsvm._typing import Array
 from pymc_bsvm._validation import as_parameter, positive
+from pymc_bsvm.estimators.fitting import fitting
+from pymc_bsvm.estimators.inputs import validated
 from pymc_bsvm.estimators.likelihood import check_likelihood
 from pymc_bsvm.estimators.named_loss import REGRESSION_LOSSES, regression_loss
 from pymc_bsvm.estimators.online.base import OnlineEstimator
 from pymc_bsvm.estimators.predictions import RegressionPredictions
 from pymc_bsvm.estimators.svm.base import one_of
-from pymc_bsvm.estimators.threads import few_threads
 from pymc_bsvm.evidence.prediction import RegressionPredictive
 from pymc_bsvm.losses.base import RegressionLoss
 
@@ -148,7 +147,7 @@ class OnlineSVR(RegressionPredictions, OnlineEstimator):
         self.epsilon = epsilon
         self.beta = beta
 
-    @few_threads
+    @fitting
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Forget what was learned, and learn from rows in their order.
 
@@ -164,12 +163,12 @@ class OnlineSVR(RegressionPredictions, OnlineEstimator):
         OnlineSVR
             Itself.
         """
-        inputs, targets = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
+        inputs, targets = validated(self, X, y)
         self._begin(inputs.shape[1], 1)
-        self._learn(inputs, [np.asarray(targets, dtype=float)], int(self.n_sweeps))
+        self._learn(inputs, [targets], int(self.n_sweeps))
         return self
 
-    @few_threads
+    @fitting
     def partial_fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Learn from further rows in their order, each of which is visited once.
 
@@ -188,11 +187,10 @@ class OnlineSVR(RegressionPredictions, OnlineEstimator):
             Itself.
         """
         first = not hasattr(self, "_machines")
-        checked = validate_data(self, X, y, dtype=np.float64, y_numeric=True, reset=first)
-        inputs, targets = checked
+        inputs, targets = validated(self, X, y, reset=first)
         if first:
             self._begin(inputs.shape[1], 1)
-        self._learn(inputs, [np.asarray(targets, dtype=float)], 1)
+        self._learn(inputs, [targets], 1)
         return self
 
     def _loss(self) -> RegressionLoss:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from pymc_bsvm._typing import Array
-from pymc_bsvm._validation import as_parameter, positive
+from pymc_bsvm._validation import as_parameter, flag, positive, whole_number
+from pymc_bsvm.estimators.inputs import validated_inputs
 from pymc_bsvm.estimators.kernels import Kernel, Precomputed, kernel_of
+from pymc_bsvm.estimators.kernels.precomputed import check_gram
 from pymc_bsvm.estimators.kernels.values import values_of
+from pymc_bsvm.estimators.keywords import BY_NAME, Estimator
 from pymc_bsvm.estimators.relevance.dictionary import Dictionary
 from pymc_bsvm.estimators.relevance.machine import Variance
 from pymc_bsvm.estimators.scale import Scale
@@ -22,8 +22,10 @@ from pymc_bsvm.estimators.warning import warn
 __all__ = ["RelevanceVectorMachine"]
 
 
-class RelevanceVectorMachine(BaseEstimator):
+class RelevanceVectorMachine(Estimator):
     """Base of the estimators; see `RelevanceVectorRegressor` and `RelevanceVectorClassifier`."""
+
+    _advice = BY_NAME
 
     def __init__(
         self,
@@ -50,22 +52,14 @@ class RelevanceVectorMachine(BaseEstimator):
     def _check(self) -> Kernel:
         """Check the parameters, and return the kernel."""
         for name in ("bias", "standardize"):
-            value = getattr(self, name)
-            if not isinstance(value, bool | np.bool_):
-                raise ValueError(
-                    f"{name} must be True or False, but it is {value!r}. Pass one of the two."
-                )
+            flag(name, getattr(self, name))
         if self.variance not in ("relevance", "full"):
             raise ValueError(
                 f"variance must be 'relevance' or 'full', but it is {self.variance!r}. "
                 "Choose one of the two."
             )
         as_parameter("tol", self.tol, positive)
-        whole = isinstance(self.max_iter, numbers.Integral) and not isinstance(self.max_iter, bool)
-        if not whole or self.max_iter < 1:
-            raise ValueError(
-                f"max_iter must be an integer >= 1, but it is {self.max_iter!r}. Pass 1 or more."
-            )
+        whole_number("max_iter", self.max_iter)
         return kernel_of(self.kernel)
 
     def _dictionary(self, X: Array) -> Dictionary:
@@ -74,13 +68,15 @@ class RelevanceVectorMachine(BaseEstimator):
         self._kind = self.variance
         scaled = self.standardize and not isinstance(kernel, Precomputed)
         self._scale = Scale.of(X, None) if scaled else Scale.none(X.shape[1])
+        if isinstance(kernel, Precomputed):
+            check_gram(X)
         values = values_of(kernel, X.shape[1], self.hyperparameters)
         return Dictionary(kernel, values, self._scale(X), bool(self.bias))
 
     def _rows(self, X: Any) -> Array:
         """Check new rows and bring them into the units of the fit."""
         check_is_fitted(self)
-        return self._scale(validate_data(self, X, dtype=np.float64, reset=False))
+        return self._scale(validated_inputs(self, X))
 
     def _warn(self) -> None:
         """Warn of a search that was cut short."""

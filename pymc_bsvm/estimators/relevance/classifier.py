@@ -8,16 +8,17 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from pymc_bsvm.estimators.base import one_or_all
+from pymc_bsvm.estimators.fitting import fitting
+from pymc_bsvm.estimators.inputs import explained, validated
 from pymc_bsvm.estimators.kernels.precomputed import UnknownVariance
 from pymc_bsvm.estimators.probabilities import ClassPredictions
 from pymc_bsvm.estimators.relevance.base import RelevanceVectorMachine
 from pymc_bsvm.estimators.relevance.classification import Classification
 from pymc_bsvm.estimators.relevance.machine import RelevanceMachine, Variance
 from pymc_bsvm.estimators.relevance.search import choose
-from pymc_bsvm.estimators.threads import few_threads
 from pymc_bsvm.evidence.prediction import ClassPredictive
 from pymc_bsvm.losses import Logistic
 
@@ -101,7 +102,7 @@ class RelevanceVectorClassifier(ClassPredictions, RelevanceVectorMachine):
             max_iter=max_iter,
         )
 
-    @few_threads
+    @fitting
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Choose the relevance vectors of each machine.
 
@@ -117,8 +118,9 @@ class RelevanceVectorClassifier(ClassPredictions, RelevanceVectorMachine):
         RelevanceVectorClassifier
             Itself.
         """
-        inputs, labels = validate_data(self, X, y, dtype=np.float64)
-        check_classification_targets(labels)
+        inputs, labels = validated(self, X, y, labels=True)
+        with explained():
+            check_classification_targets(labels)
         self.classes_ = np.unique(labels)
         count = self.classes_.size
         if count < 2:

@@ -7,16 +7,16 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils.validation import validate_data
 
 from pymc_bsvm._typing import Array
+from pymc_bsvm.estimators.fitting import fitting
+from pymc_bsvm.estimators.inputs import validated
 from pymc_bsvm.estimators.predictions import RegressionPredictions
 from pymc_bsvm.estimators.relevance.base import RelevanceVectorMachine
 from pymc_bsvm.estimators.relevance.machine import RelevanceMachine, Variance
 from pymc_bsvm.estimators.relevance.regression import Regression
 from pymc_bsvm.estimators.relevance.search import choose
 from pymc_bsvm.estimators.scale import Scale
-from pymc_bsvm.estimators.threads import few_threads
 from pymc_bsvm.evidence.prediction import RegressionPredictive
 from pymc_bsvm.losses import Gaussian
 
@@ -118,7 +118,7 @@ class RelevanceVectorRegressor(RegressionPredictions, RelevanceVectorMachine):
             max_iter=max_iter,
         )
 
-    @few_threads
+    @fitting
     def fit(self, X: ArrayLike, y: ArrayLike) -> Self:
         """Choose the relevance vectors.
 
@@ -134,8 +134,8 @@ class RelevanceVectorRegressor(RegressionPredictions, RelevanceVectorMachine):
         RelevanceVectorRegressor
             Itself.
         """
-        inputs, targets = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
-        t = np.asarray(targets, dtype=float)[:, None]
+        inputs, targets = validated(self, X, y)
+        t = targets[:, None]
         dictionary = self._dictionary(inputs)
         self._target = Scale.of_targets(t, None) if self.standardize else Scale.none(1)
         chosen = choose(

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from pymc_bsvm._typing import Array
-from pymc_bsvm._validation import as_parameter, positive
+from pymc_bsvm._validation import as_parameter, positive, whole_number
+from pymc_bsvm.estimators.inputs import validated, validated_inputs, weights_of
 from pymc_bsvm.estimators.kernels import Precomputed
+from pymc_bsvm.estimators.kernels.precomputed import check_gram
+from pymc_bsvm.estimators.keywords import GIVEN, Estimator
+from pymc_bsvm.estimators.room import check_room
 from pymc_bsvm.estimators.svm.gram import FixedKernel
 from pymc_bsvm.estimators.svm.machine import Machine
 from pymc_bsvm.estimators.warning import warn
 
 __all__ = ["ClassicalMachine", "Rows", "one_of"]
+
+_FEWER = "Fit fewer rows, or use BayesianSVR or BayesianSVC with inducing=500."
 
 
 @dataclass(frozen=True)
@@ -35,8 +39,10 @@ class Rows:
     K: Array = field(repr=False)
 
 
-class ClassicalMachine(BaseEstimator):
+class ClassicalMachine(Estimator):
     """Base of the classical machines."""
+
+    _advice = GIVEN
 
     def __init__(
         self,
@@ -58,15 +64,11 @@ class ClassicalMachine(BaseEstimator):
     def _check(self) -> None:
         """Check the parameters."""
         as_parameter("tol", self.tol, positive)
-        if not isinstance(self.max_iter, numbers.Integral) or self.max_iter < 1:
-            raise ValueError(
-                f"max_iter must be an integer >= 1, but it is {self.max_iter!r}. Pass 1 or more."
-            )
+        whole_number("max_iter", self.max_iter)
 
     def _validated(self, X: Any, y: Any) -> tuple[Array, NDArray[Any]]:
         """Return inputs and targets as arrays."""
-        X, y = validate_data(self, X, y, dtype=np.float64, y_numeric=True)
-        return X, y
+        return validated(self, X, y)
 
     def _weights(self, y: NDArray[Any], weight: Array) -> Array:
         """Return how often rows count, by their targets too."""
@@ -78,12 +80,7 @@ class ClassicalMachine(BaseEstimator):
         X, y = self._validated(X, y)
         weight = np.ones(X.shape[0])
         if sample_weight is not None:
-            weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
-        if (weight < 0.0).any():
-            raise ValueError(
-                f"sample_weight must not be negative, but it holds {weight.min():.3g}. "
-                "Pass how often each row counts."
-            )
+            weight = weights_of(sample_weight, X)
         weight = self._weights(y, weight)
         kept = np.flatnonzero(weight > 0.0)
         if not kept.size:
@@ -98,6 +95,9 @@ class ClassicalMachine(BaseEstimator):
                 f"A precomputed Gram matrix must be square, but its shape is {X.shape}. "
                 "Pass the covariances of the training rows with each other."
             )
+        if self._pairwise:
+            check_gram(X)
+        check_room(kept.size, 2.0, _FEWER)
         inputs = self._kernel.take(X, kept)
         return Rows(inputs, y[kept], weight, kept, self._kernel.matrix(inputs))
 
@@ -122,7 +122,7 @@ class ClassicalMachine(BaseEstimator):
     def _decisions(self, X: Any) -> Array:
         """Return the function of each machine at new rows, of shape (n, n_machines)."""
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, reset=False)
+        X = validated_inputs(self, X)
         new = X[:, self.support_] if self._pairwise else X
         cross = self._kernel.cross(self.support_vectors_, new)
         return np.asarray(cross @ np.atleast_2d(self.dual_coef_).T + self.intercept_)

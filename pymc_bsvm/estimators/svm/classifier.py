@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import validate_data
 
 from pymc_bsvm._typing import Array
 from pymc_bsvm.estimators.class_weight import class_factors
+from pymc_bsvm.estimators.inputs import explained, validated
 from pymc_bsvm.estimators.svm.base import Rows, one_of
 from pymc_bsvm.estimators.svm.machine import Machine, solve_machine
 from pymc_bsvm.estimators.svm.multiclass import SCHEMES, Scheme
@@ -107,6 +107,8 @@ class SVMClassifier(ClassifierMixin, SupervisedMachine):
     >>> bool(model.score(X[1::2], y[1::2]) > 0.9)
     True
     """
+
+    _other = "BayesianSVC"
 
     def __init__(
         self,
@@ -208,9 +210,10 @@ class SVMClassifier(ClassifierMixin, SupervisedMachine):
 
     def _validated(self, X: Any, y: Any) -> tuple[Array, NDArray[Any]]:
         """Return inputs and labels as arrays."""
-        X, y = validate_data(self, X, y, dtype=np.float64)
-        check_classification_targets(y)
-        return X, np.asarray(y)
+        X, y = validated(self, X, y, labels=True)
+        with explained():
+            check_classification_targets(y)
+        return X, y
 
     def _weights(self, y: NDArray[Any], weight: Array) -> Array:
         """Return the weights of rows times those of their classes."""

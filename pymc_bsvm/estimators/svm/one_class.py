@@ -7,13 +7,13 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import OutlierMixin
-from sklearn.utils.validation import validate_data
 
 from pymc_bsvm._typing import Array
 from pymc_bsvm._validation import as_parameter
+from pymc_bsvm.estimators.fitting import fitting
+from pymc_bsvm.estimators.inputs import validated_inputs
 from pymc_bsvm.estimators.svm.base import ClassicalMachine
 from pymc_bsvm.estimators.svm.nu import Margin, share
-from pymc_bsvm.estimators.threads import few_threads
 
 __all__ = ["SVMOneClass"]
 
@@ -80,6 +80,8 @@ class SVMOneClass(OutlierMixin, ClassicalMachine):
     [1, -1]
     """
 
+    _other = "BayesianSVC"
+
     def __init__(
         self,
         kernel: Any = "rbf",
@@ -92,7 +94,7 @@ class SVMOneClass(OutlierMixin, ClassicalMachine):
         super().__init__(kernel, gamma=gamma, tol=tol, max_iter=max_iter)
         self.nu = nu
 
-    @few_threads
+    @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the support vectors.
 
@@ -156,5 +158,5 @@ class SVMOneClass(OutlierMixin, ClassicalMachine):
 
     def _validated(self, X: Any, y: Any) -> tuple[Array, NDArray[Any]]:
         """Return inputs as an array, and no targets."""
-        X = validate_data(self, X, dtype=np.float64)
+        X = validated_inputs(self, X, reset=True)
         return X, np.zeros(X.shape[0])

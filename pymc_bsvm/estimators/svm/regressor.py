@@ -104,6 +104,8 @@ class SVMRegressor(RegressorMixin, SupervisedMachine):
     True
     """
 
+    _other = "BayesianSVR"
+
     def __init__(
         self,
         kernel: Any = "rbf",

@@ -9,12 +9,15 @@ from typing import Any, Self
 
 from sklearn.base import clone
 
+from pymc_bsvm._numba import explained_numba
 from pymc_bsvm._typing import Array
 from pymc_bsvm._validation import as_parameter, positive
+from pymc_bsvm.estimators.fitting import fitting
 from pymc_bsvm.estimators.svm.base import ClassicalMachine, Rows, one_of
 from pymc_bsvm.estimators.svm.machine import Machine
 from pymc_bsvm.estimators.svm.nu import share
 from pymc_bsvm.estimators.threads import few_threads
+from pymc_bsvm.estimators.warning import warn
 
 __all__ = ["SupervisedMachine"]
 
@@ -40,7 +43,7 @@ class SupervisedMachine(ClassicalMachine):
         self.epsilon = epsilon
         self.nu = nu
 
-    @few_threads
+    @fitting
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Find the support vectors.
 
@@ -61,6 +64,7 @@ class SupervisedMachine(ClassicalMachine):
         return self
 
     @few_threads
+    @explained_numba()
     def path(
         self, X: Any, y: Any, C_values: Iterable[float], sample_weight: Any = None
     ) -> list[Self]:
@@ -76,18 +80,31 @@ class SupervisedMachine(ClassicalMachine):
         Returns
         -------
         list
-            A fitted copy of the estimator for each value.
+            A fitted copy of the estimator for each value; after Ctrl-C, for those that were done.
         """
+        if isinstance(C_values, str) or not isinstance(C_values, Iterable):
+            raise ValueError(
+                f"C_values must be a list of numbers, but it is {C_values!r}. "
+                "Pass, for example, [0.1, 1.0, 10.0]."
+            )
         common = clone(self)
         rows = common._rows(X, y, sample_weight)
         models: list[Self] = []
         starts: Sequence[Array] | None = None
-        for C in C_values:
-            model = copy.copy(common)
-            model.C = C
-            model._check()
-            starts = [machine.a for machine in model._train(rows, starts)]
-            models.append(model)
+        try:
+            for C in C_values:
+                model = copy.copy(common)
+                model.C = C
+                model._check()
+                starts = [machine.a for machine in model._train(rows, starts)]
+                models.append(model)
+        except KeyboardInterrupt:
+            if not models:
+                raise
+            warn(
+                f"The path was interrupted after {len(models)} values of C, whose machines are "
+                "kept. Go on from there for the others."
+            )
         return models
 
     @abstractmethod
