@@ -1,6 +1,7 @@
 """What the tests of several layers share."""
 
 import gc
+import signal
 from collections.abc import Iterator
 
 import pytest
@@ -12,6 +13,13 @@ from tests.refusal import Refuses, refused
 def refuses() -> Refuses:
     """Expect an error of exactly two sentences that contains the given words."""
     return refused
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _ctrl_c() -> None:
+    """Let Ctrl-C interrupt, also where a shell has started the tests in the background."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(autouse=True, scope="module")
