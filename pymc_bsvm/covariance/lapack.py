@@ -1,6 +1,6 @@
 """Cholesky factorisation, solution and Gram matrices by LAPACK and BLAS, from compiled code.
 
-NumPy's linear algebra in Numba has no triangular solves and no symmetric products, so that four
+NumPy's linear algebra in Numba has no triangular solves and no symmetric products, so that some
 routines are taken from SciPy. Their addresses are registered under fixed names, which keeps
 compiled code cacheable.
 """
@@ -13,19 +13,23 @@ from numba.extending import get_cython_function_address
 
 __all__ = [
     "add_columns_gram",
+    "add_columns_pairs",
     "add_rows_gram",
     "cholesky_in_place",
     "cholesky_inverse_in_place",
     "cholesky_solve_in_place",
     "inverse_diagonal",
     "pivoted_cholesky",
+    "triangular_congruence_in_place",
     "triangular_inverse_in_place",
+    "triangular_solve_in_place",
 ]
 
 _INT = types.CPointer(types.int32)
 _REAL = types.CPointer(types.float64)
 _CHAR = types.CPointer(types.uint8)
 _PLAIN, _TRANSPOSED = ord("N"), ord("T")
+_LEFT, _RIGHT = ord("L"), ord("R")
 _UPPER = ord("U")  # the upper triangle of Fortran is the lower one of C
 
 
@@ -43,6 +47,16 @@ _dpstrf = _routine("dpstrf", *(_CHAR, _INT, _REAL, _INT, _INT, _INT, _REAL, _REA
 _dsyrk = _routine(
     "dsyrk",
     *(_CHAR, _CHAR, _INT, _INT, _REAL, _REAL, _INT, _REAL, _REAL, _INT),
+    library="cython_blas",
+)
+_dsyr2k = _routine(
+    "dsyr2k",
+    *(_CHAR, _CHAR, _INT, _INT, _REAL, _REAL, _INT, _REAL, _INT, _REAL, _REAL, _INT),
+    library="cython_blas",
+)
+_dtrsm = _routine(
+    "dtrsm",
+    *(_CHAR, _CHAR, _CHAR, _CHAR, _INT, _INT, _REAL, _REAL, _INT, _REAL, _INT),
     library="cython_blas",
 )
 
@@ -102,6 +116,46 @@ def triangular_inverse_in_place(L):
     uplo, diagonal = np.array([_UPPER], dtype=np.uint8), np.array([ord("N")], dtype=np.uint8)
     order, info = np.array([L.shape[0]], dtype=np.int32), np.zeros(1, dtype=np.int32)
     _dtrtri(uplo.ctypes, diagonal.ctypes, order.ctypes, L.ctypes, order.ctypes, info.ctypes)
+
+
+@numba.njit(cache=True, fastmath=False, nogil=True)
+def triangular_solve_in_place(L, x, transposed):
+    """Replace the right-hand sides in ``x``, one in each row, by the solutions of L z = x.
+
+    Those of L' z = x, if ``transposed``.
+    """
+    _solve(L, x, _LEFT, _PLAIN if transposed else _TRANSPOSED, L.shape[0], x.shape[0])
+
+
+@numba.njit(cache=True, fastmath=False, nogil=True)
+def triangular_congruence_in_place(L, S):
+    """Replace a symmetric matrix S by L⁻ᵀ S L⁻¹."""
+    n = L.shape[0]
+    _solve(L, S, _LEFT, _PLAIN, n, n)
+    _solve(L, S, _RIGHT, _TRANSPOSED, n, n)
+
+
+@numba.njit(cache=True, fastmath=False, nogil=True)
+def _solve(L, x, side, trans, rows, columns):
+    """Call the routine, for which the lower triangle of L is an upper one."""
+    if x.size == 0:
+        return
+    flags = np.array([side, _UPPER, trans, _PLAIN], dtype=np.uint8)
+    order = np.array([rows, columns, L.shape[0]], dtype=np.int32)
+    one = np.ones(1)
+    _dtrsm(
+        flags[0:].ctypes,
+        flags[1:].ctypes,
+        flags[2:].ctypes,
+        flags[3:].ctypes,
+        order[0:].ctypes,
+        order[1:].ctypes,
+        one.ctypes,
+        L.ctypes,
+        order[2:].ctypes,
+        x.ctypes,
+        order[0:].ctypes,
+    )
 
 
 @numba.njit(cache=True, fastmath=False, nogil=True)
@@ -178,4 +232,28 @@ def _add_gram(V, out, transposed, depth):
         one.ctypes,
         out.ctypes,
         order.ctypes,
+    )
+
+
+@numba.njit(cache=True, fastmath=False, nogil=True)
+def add_columns_pairs(V, W, out):
+    """Add the lower triangle of ``(V'W + W'V) / 2``; all matrices are C-ordered."""
+    if V.size == 0:
+        return
+    flags = np.array([_UPPER, _PLAIN], dtype=np.uint8)
+    order = np.array([out.shape[0], V.shape[0]], dtype=np.int32)
+    scale = np.array([0.5, 1.0])
+    _dsyr2k(
+        flags[0:].ctypes,
+        flags[1:].ctypes,
+        order[0:].ctypes,
+        order[1:].ctypes,
+        scale[0:].ctypes,
+        V.ctypes,
+        order[0:].ctypes,
+        W.ctypes,
+        order[0:].ctypes,
+        scale[1:].ctypes,
+        out.ctypes,
+        order[0:].ctypes,
     )

@@ -29,9 +29,8 @@ from pymc_bsvm.distributions.targets import likelihood
 from pymc_bsvm.gp.data import as_inputs
 from pymc_bsvm.gp.marginal import relatively_stable
 from pymc_bsvm.gp.place import model_at
-from pymc_bsvm.inference.bend import Bend
 from pymc_bsvm.inference.objective import Marginal, marginals_of
-from pymc_bsvm.inference.rotation import Around, Rotation, WhiteRV, point_around
+from pymc_bsvm.inference.rotation import Around, WhiteRV, maps, point_around, whitened
 from pymc_bsvm.inference.sites import Sites, sites_around, unconstrained
 from pymc_bsvm.ops.base import WarmStarted
 
@@ -205,17 +204,15 @@ class _Process:
             rotated = _free(pm.Normal.dist(0.0, 1.0, shape=(columns,)), f"{name}_rotated_", *own)
         else:
             K = relatively_stable(specification.moments(X, parameters)[1], jitter)
-            rotation = Rotation.of(mean, K, factor, *sites(at))
-            inputs, bend = rotation.inputs, None
+            inputs = [K, mean, *sites(at)]
             if sites.rows.size:
-                wall = pt.broadcast_to(loss.wall, mean.shape)[sites.rows]
-                slopes = sites.labels[:, None] * rotation.of_rows(sites.rows)
-                there = mean + factor @ rotation(pt.zeros(mean.shape))
-                bend = Bend(sites.labels * there[sites.rows] - wall, slopes)
-                inputs = *inputs, bend.level, bend.slopes
+                edges = pt.broadcast_to(loss.wall, mean.shape)[sites.rows]
+                inputs += [sites.labels, edges, sites.rows]
             white = _free(WhiteRV.rv_op(*inputs), f"{name}_white_", *dims)
+            rotation, bend = maps(*inputs)
             rotated = rotation(white if bend is None else bend(white))
-        f = model_deterministic(mean + factor @ rotated, name, *dims)
+        at_rows = mean + factor @ rotated if sites is None else whitened(white, *inputs)[0]
+        f = model_deterministic(at_rows, name, *dims)
         return cls(specification, variables, loss, X, parameters, jitter, factor, rotated, f)
 
     def potential(self, y: Any) -> Any:

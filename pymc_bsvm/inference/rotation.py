@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -26,8 +26,9 @@ from pymc_bsvm.inference.bend import Bend
 from pymc_bsvm.inference.fit import fit_evidence
 from pymc_bsvm.inference.objective import marginals_of
 from pymc_bsvm.inference.result import EvidenceFit
+from pymc_bsvm.ops.whiten import Whiten
 
-__all__ = ["Around", "Rotation", "WhiteRV", "point_around"]
+__all__ = ["Around", "Rotation", "WhiteRV", "maps", "point_around", "whitened"]
 
 type Around = Literal["ep"] | EvidenceFit | Mapping[str, Any]
 """Where the sites are found: at the mode by expectation propagation, at a fit, or at a point."""
@@ -100,11 +101,6 @@ class Rotation:
         dual = c - root * solve_triangular(R.T, half, lower=False)
         return cls(factor, pt.as_tensor(root), R, dual)
 
-    @property
-    def inputs(self) -> tuple[Any, ...]:
-        """What the rotation depends on, in the order of its fields."""
-        return self.factor, self.root, self.conditioned, self.dual
-
     def __call__(self, z: Any) -> Any:
         """Return w, for one z of shape (n,)."""
         pulled = self._pulled(self.root * (self.factor @ z))
@@ -139,8 +135,9 @@ class Rotation:
 class WhiteRV(SymbolicRandomVariable):
     """The prior of coordinates u whose posterior is near a standard normal.
 
-    The inputs are those of a rotation and, for a likelihood with a wall, those of a bend, which
-    maps u to the coordinates z of the rotation.
+    The inputs are covariance and mean of the prior, roots of the precisions and shifts of the sites
+    and, for a likelihood with a wall, the labels, the walls and the numbers of rows near it. Draws
+    go back by the maps of `maps`; `whitened` has the same maps in one Op.
     """
 
     name = "white"
@@ -152,9 +149,10 @@ class WhiteRV(SymbolicRandomVariable):
 
     @classmethod
     def rv_op(cls, *inputs: Any, rng: Any = None) -> Any:
-        """Build the random variable from the inputs of a rotation, and those of a bend."""
-        tensors = [pt.as_tensor(x) for x in inputs]
-        rng, (rotation, bend) = normalize_rng_param(rng), _maps(tensors)
+        """Build the random variable."""
+        given = [pt.as_tensor(x) for x in inputs]
+        tensors = [x.type() for x in given]
+        rng, (rotation, bend) = normalize_rng_param(rng), maps(*tensors)
         n = rotation.root.shape[0]
         next_rng, w = pt.random.normal(size=(n,), rng=rng, return_next_rng=True)
         z = rotation.back(w)
@@ -164,25 +162,36 @@ class WhiteRV(SymbolicRandomVariable):
             outputs=[next_rng, u],
             extended_signature=_ROTATED if bend is None else _BENT,
         )
-        return op(rng, *tensors)
+        return op(rng, *given)
 
 
-_ROTATED = "[rng],(n,n),(n),(n,n),(n)->[rng],(n)"
-_BENT = "[rng],(n,n),(n),(n,n),(n),(k),(k,n)->[rng],(n)"
+_ROTATED = "[rng],(n,n),(n),(n),(n)->[rng],(n)"
+_BENT = "[rng],(n,n),(n),(n),(n),(k),(k),(k)->[rng],(n)"
 
 
-def _maps(inputs: Sequence[Any]) -> tuple[Rotation, Bend | None]:
-    rotation, rest = Rotation(*inputs[:4]), inputs[4:]
-    return rotation, Bend(*rest) if rest else None
+def maps(K: Any, mean: Any, root: Any, shift: Any, *wall: Any) -> tuple[Rotation, Bend | None]:
+    """Return the maps from u to z and from z to w, for the inputs of `WhiteRV`."""
+    factor = cholesky(K)
+    rotation = Rotation.of(mean, K, factor, root, shift)
+    if not wall:
+        return rotation, None
+    labels, edges, rows = wall
+    there = mean + factor @ rotation(pt.zeros(mean.shape))
+    slopes = labels[:, None] * rotation.of_rows(rows)
+    return rotation, Bend(labels * there[rows] - edges, slopes)
+
+
+def whitened(u: Any, K: Any, mean: Any, root: Any, shift: Any, *wall: Any) -> tuple[Any, Any]:
+    """Return the latent values at u, and the log density of u, for the inputs of `WhiteRV`."""
+    none = np.zeros(0), np.zeros(0), np.zeros(0, dtype="int64")
+    f, value, *_ = Whiten()(K, mean, root, shift, u, *(wall or none))
+    return f, value
 
 
 @_logprob.register(WhiteRV)
 def _log_density(op: WhiteRV, values: Any, rng: Any, *inputs: Any, **_: Any) -> Any:
     (value,) = values
-    rotation, bend = _maps(inputs)
-    if bend is None:
-        return rotation.log_density(value)
-    return rotation.log_density(bend(value)) + bend.log_det(value)
+    return whitened(value, *inputs)[1]
 
 
 @_support_point.register(WhiteRV)

@@ -16,6 +16,7 @@ from pymc_bsvm.ops.implicit_dual import ImplicitDual
 from pymc_bsvm.ops.inducing_mode import InducingMode
 from pymc_bsvm.ops.log_det import LogDet, LogDetGradient
 from pymc_bsvm.ops.support_rows import SupportRows
+from pymc_bsvm.ops.whiten import Whiten, WhitenBack
 
 __all__: list[str] = []
 
@@ -125,3 +126,46 @@ def _inducing_mode(op: InducingMode, **_: Any) -> Any:
         return w - jnp.linalg.solve(B, w + A.T @ stated.derivative(y, f, *p)), a
 
     return inducing_mode
+
+
+def _whitened(*inputs: Any) -> Any:
+    """Return the first outputs of `Whiten`, which JAX differentiates."""
+    K, m, root, b, u, edges, labels, rows = inputs
+    solve = jax.scipy.linalg.solve_triangular
+    eye, c = jnp.eye(m.shape[0]), b - root**2 * m
+    L, R = jnp.linalg.cholesky(K), jnp.linalg.cholesky(eye + root[:, None] * K * root)
+    of_u = L @ u
+    half = solve(R, root * (K @ c), lower=True) + solve(R + eye, root * of_u, lower=True)
+    y, bent = c - root * solve(R, half, lower=True, trans=1), 0.0
+    if rows.shape[0]:
+        half = solve(R, (root * K[rows]).T, lower=True)
+        factor = jnp.linalg.cholesky(K[rows][:, rows] - half.T @ half)
+        sd = jnp.sqrt((factor**2).sum(axis=1))
+        level = (edges - labels * (m + K @ y + of_u)[rows]) / sd
+        moved = jax.nn.softplus(level)
+        x = solve(factor, solve(factor, labels * sd * moved, lower=True), lower=True, trans=1)
+        y = y.at[rows].add(x) - root * solve(R, half @ x, lower=True, trans=1)
+        bent = moved.sum()
+    w = L.T @ y + u
+    constant = 0.5 * m.shape[0] * np.log(2.0 * np.pi)
+    return m + L @ w, -0.5 * w @ w - jnp.log(jnp.diag(R)).sum() - bent - constant
+
+
+@jax_funcify.register(Whiten)
+def _whiten(op: Whiten, **_: Any) -> Any:
+    def whiten(*inputs: Any) -> tuple[Any, ...]:
+        *most, labels, edges, rows = inputs
+        kept = (jnp.zeros((0, 0, 0)), *(jnp.zeros((0, 0)) for _ in range(3)))
+        return *_whitened(*most, edges, labels, rows), *kept
+
+    return whiten
+
+
+@jax_funcify.register(WhitenBack)
+def _whiten_back(op: WhitenBack, **_: Any) -> Any:
+    def whiten_back(*inputs: Any) -> Any:
+        *most, labels, edges, rows = inputs[:8]
+        back = jax.vjp(lambda *x: _whitened(*x, labels, rows), *most, edges)[1]
+        return back(tuple(inputs[-2:]))
+
+    return whiten_back
