@@ -101,7 +101,7 @@ def fit_noise(others: LeaveOneOut, loss: RegressionLoss, kind: NoiseKind) -> Noi
         return of_family
     simple: list[Noise] = [of_family, _of_student(others, of_family)]
     best = max(simple, key=others.score)
-    if others.y.size < _SOME:
+    if others.rows < _SOME:
         return best
     further = _of_contaminated(others, of_family)
     return further if others.score(further) > others.score(best) + _FURTHER else best

@@ -84,8 +84,9 @@ def confidence_gap(model, X, y):
 
 def test_probabilities_are_bolder_than_laplace_s_and_right(rings):
     X, y, X_new, y_new = rings
-    model = BayesianSVC(random_state=0).fit(X, y)
-    timid = BayesianSVC(approximation="laplace", random_state=0).fit(X, y)
+    settings = {"calibration": "model", "random_state": 0}
+    model = BayesianSVC(**settings).fit(X, y)
+    timid = BayesianSVC(approximation="laplace", **settings).fit(X, y)
     assert model.approximation_ == EP(tol=1e-4)
     assert isinstance(timid.approximation_, Laplace)
     assert 0.0 <= model.residual_ <= 1e-4
