@@ -236,10 +236,16 @@ def fill_caches(value: object) -> None:
         fill_caches(part)
 
 
+def some_priors() -> gp.Priors:
+    X, y = bsvm.datasets.sinc(20)
+    with pm.Model():
+        return bsvm.default_priors(X, y)
+
+
 @functools.cache
 def examples() -> tuple[object, ...]:
     """Return all of them, as a user has them after some use."""
-    values = (*plain_examples(), *process_examples())
+    values = (*plain_examples(), *process_examples(), some_priors())
     for value in values:
         fill_caches(value)
     return values

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import pymc as pm
 
+from pymc_bsvm._pickling import ByCloudpickle
+
 if TYPE_CHECKING:
     import pandas as pd
 
@@ -29,7 +31,7 @@ class Prior(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Priors:
+class Priors(ByCloudpickle):
     """Hyperparameters with priors in the units of the data; ``print`` says what was chosen.
 
     Attributes
