@@ -14,6 +14,8 @@ _LOGS = {"debug", "info", "warning", "error"}
 _OF_INPUT = {"ValueError", "TypeError", "AttributeError", "FileNotFoundError", "KeyboardInterrupt"}
 # Objects whose text is the first part of a warning.
 _WARNED = {"Peak"}
+# What it holds are the second sentences of refusals of unknown arguments.
+_OF_ARGUMENTS = "estimators/keywords.py"
 
 
 def text_of(node: ast.expr) -> str | None:
@@ -39,9 +41,13 @@ def _warned(tree: ast.AST) -> Iterator[ast.expr]:
             logs = isinstance(node.func, ast.Attribute) and _name(node.func.value) == "_LOGGER"
             if _name(node) == "warn" or (logs and _name(node) in _LOGS):
                 yield node.args[0]
-        if isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call) and node.exc.args:
-            if _name(node.exc)[:1].isupper() and _name(node.exc) not in _OF_INPUT:
-                yield node.exc.args[0]
+        error = getattr(node, "exc" if isinstance(node, ast.Raise) else "value", None)
+        made = isinstance(node, ast.Raise) or (
+            isinstance(node, ast.Return) and error is not None and _name(error).endswith("Error")
+        )
+        if made and isinstance(error, ast.Call) and error.args:
+            if _name(error)[:1].isupper() and _name(error) not in _OF_INPUT:
+                yield error.args[0]
         if isinstance(node, ast.ClassDef) and node.name in _WARNED:
             yield from (x.value for x in ast.walk(node) if isinstance(x, ast.Return) and x.value)
 
@@ -78,7 +84,8 @@ def messages() -> dict[str, str]:
         }
         warned = (named.get(_name(node) or None, node) for node in _warned(tree))
         texts = [t for node in warned if (t := text_of(node)) and _is_message(t)]
-        texts += [t for node in _named(tree) if (t := text_of(node)) and _is_sentence(t)]
+        sentences = [] if path.relative_to(ROOT).as_posix() == _OF_ARGUMENTS else _named(tree)
+        texts += [t for node in sentences if (t := text_of(node)) and _is_sentence(t)]
         found |= dict.fromkeys(texts, str(path.relative_to(ROOT)))
     return found
 

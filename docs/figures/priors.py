@@ -11,9 +11,8 @@ import numpy as np
 import pymc as pm
 
 import pymc_bsvm as bsvm
+from pymc_bsvm.reporting.style import BLUE, GREEN, GREY, ORANGE
 
-# Colours of Okabe and Ito, told apart by readers with any colour vision.
-BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "0.6"
 SHOWN, SIMULATED, SEED = 5, 1000, 20
 
 

@@ -174,7 +174,7 @@ def solve_dual(
         message = f"The duality gap is {solution.gap:.3g} nats. {solution.status.value}"
         if on_failure == "raise":
             raise DualSolveError(message, solution)
-        warnings.warn(message, DualSolveWarning, stacklevel=3)
+        warnings.warn(message, DualSolveWarning, stacklevel=4)
     return solution
 
 

@@ -36,7 +36,7 @@ def test_what_sites_leave(conditioning, covariance):
     np.testing.assert_allclose(conditioning.times(covariance, x), K @ x, rtol=1e-12)
     if conditioning is DENSE_CONDITIONING:
         expected = root[:, None] * np.linalg.inv(B) * root
-        np.testing.assert_allclose(reduced(known), expected, rtol=1e-7, atol=1e-12)
+        np.testing.assert_allclose(reduced(K, T), expected, rtol=1e-7, atol=1e-12)
 
 
 def test_an_indefinite_covariance_has_no_determinant():

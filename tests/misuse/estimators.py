@@ -206,7 +206,9 @@ FITS = [
     case("several targets", lambda: fit(SVMRegressor, y=X), r"shape \(12, 2\)", "for each column"),
     case("fewer targets than rows", lambda: fit(OnlineSVC, y=LABELS[:5]), "12 .* 5", "each row"),
     case("no y", lambda: BayesianSVR().fit(X), "y is None", "Pass y"),
-    case("no rows", lambda: fit(BayesianSVC, X[:0], LABELS[:0]), r"0 sample", "Pass one row"),
+    case(
+        "a fit to no rows", lambda: fit(BayesianSVC, X[:0], LABELS[:0]), r"0 sample", "Pass one row"
+    ),
     case("numbers for labels", lambda: fit(BayesianSVC, y=Y), "continuous", "use a regressor"),
     case("one class", lambda: fit(SVMClassifier, y=np.ones(N)), r"1 class: 1\.0", "Provide rows"),
     case(

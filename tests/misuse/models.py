@@ -1094,7 +1094,8 @@ PREDICTIONS = [
         "noise that is unknown",
         lambda: fitted().at().predictive(NEW, noise="t"),
         ValueError,
-        "noise must be 'auto', 'loss', 'student' or 'model', but it is 't'. Pass one of them.",
+        "noise must be 'auto', 'loss', 'student', 'contaminated' or 'model', but it is 't'. "
+        "Pass one of them.",
     ),
     misuse(
         "a variable that is unknown",
