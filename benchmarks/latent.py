@@ -56,7 +56,7 @@ def gradient_time(model: pm.Model) -> float:
     return (time.process_time() - start) / 0.3
 
 
-def by_nutpie(model: pm.Model, draws: int) -> tuple[Any, float]:
+def by_nutpie(model: pm.Model, draws: int, accept: float = ACCEPT) -> tuple[Any, float]:
     """Return draws, and the seconds of CPU after compilation."""
     compiled = nutpie.compile_pymc_model(model)
     start = time.process_time()
@@ -67,7 +67,7 @@ def by_nutpie(model: pm.Model, draws: int) -> tuple[Any, float]:
         chains=CHAINS,
         cores=1,
         seed=1,
-        target_accept=ACCEPT,
+        target_accept=accept,
         progress_bar=False,
     )
     return tree, time.process_time() - start
