@@ -132,8 +132,9 @@ def test_left_out_odds_on_inducing_points_are_those_of_a_fit_without_the_row(app
         machine = few.machine(trained.machine.values)
         without.append(ClassPredictive(*machine.moments(rows.X[[i]]), machine.loss))
     without = np.concatenate([averaged_log_odds([each]) for each in without])
-    # To second order in what a row says; measured: at most .06 with a spread of 2.4.
-    np.testing.assert_allclose(odds, without, atol=0.15)
+    # Laplace's and expectation propagation's own account of a row is an approximation: measured
+    # are .005 and .026, with a spread of .8.
+    np.testing.assert_allclose(odds, without, atol=0.05)
 
 
 def test_probabilities_on_inducing_points_get_better():
