@@ -82,6 +82,7 @@ def fits(n: int, draws: int) -> Iterator[str]:
                         loss=loss,
                         inducing=more * POINTS,
                         approximation=approximation,
+                        calibration="model",  # that of the approximation is the question
                         n_jobs=1,
                         random_state=0,
                     )

@@ -22,11 +22,7 @@ from pymc_bsvm.estimators.kernels.precomputed import UnknownVariance
 from pymc_bsvm.estimators.likelihood import classification_likelihood
 from pymc_bsvm.estimators.odds import averaged_log_odds
 from pymc_bsvm.estimators.recursive import RecursiveClassifier
-from pymc_bsvm.estimators.sharpness import (
-    fit_sharpness,
-    left_out_log_odds,
-    log_probabilities,
-)
+from pymc_bsvm.estimators.sharpness import log_probabilities, sharpness_of
 from pymc_bsvm.estimators.trained import Trained, choices_of, table_of
 from pymc_bsvm.estimators.tree import tree_of
 from pymc_bsvm.evidence.approximation import Approximation
@@ -67,8 +63,8 @@ class BayesianSVC(ClassifierMixin, RecursiveClassifier):
     calibration : {"auto", "model"}, default "auto"
         Whether the odds are raised to a power, `sharpness_`, that is fitted after the
         hyperparameters to the probability of each label given all the others. "auto" does so if
-        that gains more than a nat. "model" leaves the probabilities as the model has them; so do
-        inducing points. Predicted labels, `log_evidence_` and `to_pymc` do not depend on it.
+        that gains more than a nat. "model" leaves the probabilities as the model has them.
+        Predicted labels, `log_evidence_` and `to_pymc` do not depend on it.
     class_weight : dict, "balanced" or None, default None
         How often rows of each class count.
     n_jobs : int or None, default None
@@ -379,10 +375,10 @@ class BayesianSVC(ClassifierMixin, RecursiveClassifier):
 
     def _sharpness(self, data: Data) -> float:
         """Return the power of the odds."""
-        if self.calibration == "model" or not isinstance(data, Held):
+        if self.calibration == "model":
             return 1.0
-        labels = np.searchsorted(self.classes_, data.y)
-        return fit_sharpness(left_out_log_odds(self._trained), labels, data.weight)
+        labels = np.searchsorted(self.classes_, data.y) if isinstance(data, Held) else None
+        return sharpness_of(self._trained, labels)
 
     def _factors(self, classes: Classes) -> ByClass | None:
         """Return how often rows of each class count; None if all do once."""

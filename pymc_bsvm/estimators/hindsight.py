@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -32,24 +31,20 @@ class Sight(NamedTuple):
 class Hindsight:
     """Rows of the fit, or a random share of them, as machines with one loss see them."""
 
-    y: Array = field(repr=False)
-    """Targets, of shape (n,)."""
+    left_out: LeaveOneOut = field(repr=False)
     loss: RegressionLoss
     f: Array = field(repr=False)
     """Latent values of the first machine."""
-    cavities: Sequence[Cavity] = field(repr=False)
-    """Latent values without the row's own target, for each machine."""
-    sample_weight: Array | None = field(default=None, repr=False)
 
     def noise(self, kind: NoiseKind) -> Noise:
         """Return the noise under which each target is most probable given all the others."""
-        return fit_noise(LeaveOneOut(self.y, self.cavities, self.sample_weight), self.loss, kind)
+        return fit_noise(self.left_out, self.loss, kind)
 
     def warn_of_wide_tube(self) -> None:
         """Warn if nearly all targets are inside of a tube around a function that says little."""
-        residual, epsilon = self.y - self.f, self.loss.fields.get("epsilon", 0.0)
-        weight = self.sample_weight
-        total, left = (Scale.of(t[:, None], weight).spread[0] for t in (self.y, residual))
+        y, weight = self.left_out.y, self.left_out.sample_weight
+        residual, epsilon = y - self.f, self.loss.fields.get("epsilon", 0.0)
+        total, left = (Scale.of(t[:, None], weight).spread[0] for t in (y, residual))
         inside = np.average(np.abs(residual) <= epsilon, weights=weight)
         explained = 1.0 - (left / total) ** 2
         if epsilon > 0.5 * total and inside > _NEARLY_ALL and explained < _LITTLE:

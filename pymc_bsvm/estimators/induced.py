@@ -16,6 +16,7 @@ from pymc_bsvm.estimators.likelihood import noise_in
 from pymc_bsvm.estimators.machine import Blueprint, Fitted
 from pymc_bsvm.estimators.warning import warn
 from pymc_bsvm.evidence.ep import EP
+from pymc_bsvm.evidence.noise import LeaveOneOut
 from pymc_bsvm.evidence.posterior import Cavity
 from pymc_bsvm.losses import Loss
 from pymc_bsvm.solvers.weighted import interpreted
@@ -168,10 +169,13 @@ class InducedEvidence(InducingObjective):
 
     def hindsight(self, members: Sequence[Any]) -> Hindsight:
         """Return what machines of a regression say of a random share of the rows."""
-        X, y, weight = self.some
-        seen = [machine.without_own(X, y, weight) for machine in members]
-        loss = noise_in(1.0, members[0].loss)
-        return Hindsight(y, loss, seen[0][0], [cavity for _, cavity in seen], weight)
+        f = members[0].posterior.mean(self.some.X)
+        return Hindsight(self.left_out(members), noise_in(1.0, members[0].loss), f)
+
+    def left_out(self, members: Sequence[Any]) -> LeaveOneOut:
+        """Return what machines say of each of these rows without its own target."""
+        cavities = [machine.without_own(*self.some) for machine in members]
+        return LeaveOneOut(self.some.y, cavities, self.some.weight)
 
 
 @dataclass(frozen=True)
@@ -203,8 +207,8 @@ class InducedMachine(Fitted):
         """Return mean and covariance of the latent values of new rows."""
         return self.posterior.joint(X)
 
-    def without_own(self, X: Array, y: Array, weight: Array) -> tuple[Array, Cavity]:
-        """Return the latent values of rows of the fit, and those without their own observation.
+    def without_own(self, X: Array, y: Array, weight: Array) -> Cavity:
+        """Return the latent values of rows of the fit without their own observation.
 
         What the inducing points do not say of a row is no part of what the row said, and stays.
         """
@@ -213,13 +217,13 @@ class InducedMachine(Fitted):
         if isinstance(self.blueprint.approximation, EP):
             cavity, settled = cavity_beside(self.loss, Block(X, y, weight), look)
             _warn_of_unsettled(settled)
-            return f, Cavity(cavity.mean, cavity.variance)
+            return Cavity(cavity.mean, cavity.variance)
         functions, parameters = interpreted(type(self.loss)), self.loss.parameters
         share = 1.0 / np.maximum(weight, 1.0)
         a = -share * functions.slope(y, f, weight, parameters)
         precision = share * functions.curve(y, f, weight, parameters)
         known = known / np.maximum(1.0 - precision * known, np.finfo(float).eps)
-        return f, Cavity(f - known * a, known + left)
+        return Cavity(f - known * a, known + left)
 
 
 def _warn_of_unsettled(settled: NDArray[np.bool_]) -> None:

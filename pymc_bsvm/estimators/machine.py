@@ -24,6 +24,7 @@ from pymc_bsvm.evidence.ep import EP
 from pymc_bsvm.evidence.flat_posterior import flat, with_width
 from pymc_bsvm.evidence.gradient import LowRankSlopes
 from pymc_bsvm.evidence.laplace import Laplace
+from pymc_bsvm.evidence.noise import LeaveOneOut
 from pymc_bsvm.evidence.posterior import Posterior
 from pymc_bsvm.evidence.sparse_posterior import SparsePosterior
 from pymc_bsvm.losses import Loss
@@ -205,18 +206,19 @@ class MachineEvidence:
 
     def hindsight(self, members: Sequence[Fitted]) -> Hindsight:
         """Return what machines of a regression say of the rows."""
-        seen, loss = self.sights(members), noise_in(1.0, members[0].loss)
-        return Hindsight(self.y, loss, seen[0].mean, [s.cavity for s in seen], self.sample_weight)
+        f = self._sight_at(members[0].values).mean
+        return Hindsight(self.left_out(members), noise_in(1.0, members[0].loss), f)
 
-    def sights(self, members: Sequence[Fitted]) -> list[Sight]:
-        """Return the latent values of the rows by each machine, with and without their own."""
-        return [self._sight_at(each.values) for each in members]
+    def left_out(self, members: Sequence[Fitted]) -> LeaveOneOut:
+        """Return what machines say of each row without its own target."""
+        cavities = [self._sight_at(each.values).cavity for each in members]
+        return LeaveOneOut(self.y, cavities, self.sample_weight)
 
     def _sight_at(self, values: Array) -> Sight:
-        """Return what `_seen` returns, without an evaluation if the last machine was there."""
-        if self._sight is not None and np.array_equal(self._sight.values, values):
-            return self._sight
-        return self._seen(values, self.evidence(values))
+        """Return what `_seen` returns, without an evaluation if the last sight was there."""
+        if self._sight is None or not np.array_equal(self._sight.values, values):
+            self._sight = self._seen(values, self.evidence(values))
+        return self._sight
 
     def _seen(self, values: Array, evidence: Evidence) -> Sight:
         """Return the latent values with and without the row's own target."""

@@ -16,13 +16,13 @@ from scipy.optimize import minimize_scalar
 from scipy.special import log_expit
 
 from pymc_bsvm._typing import Array
-from pymc_bsvm.estimators.machine import MachineEvidence
 from pymc_bsvm.estimators.odds import averaged_log_odds, log_share_of_only_one
 from pymc_bsvm.estimators.trained import Trained
+from pymc_bsvm.evidence.noise import LeaveOneOut
 from pymc_bsvm.evidence.posterior import times
 from pymc_bsvm.evidence.prediction import ClassPredictive
 
-__all__ = ["fit_sharpness", "left_out_log_odds", "log_probabilities"]
+__all__ = ["fit_sharpness", "left_out_log_odds", "log_probabilities", "sharpness_of"]
 
 # benchmarks/sharpness.md
 _WIDTH = 0.35  # standard deviation of the logarithm of the power about zero, beforehand
@@ -47,28 +47,51 @@ def log_probabilities(log_odds: Array) -> Array:
     return log_share_of_only_one(log_odds)
 
 
-def left_out_log_odds(trained: Sequence[Trained]) -> Array:
-    """Return the log odds of the rows of the fit by machines that leave the row's label out.
+def left_out_log_odds(trained: Trained) -> tuple[Array, LeaveOneOut]:
+    """Return the log odds of rows of the fit by a machine that leaves the row's label out.
+
+    Parameters
+    ----------
+    trained : Trained
+        Of labels -1 and 1.
+
+    Returns
+    -------
+    log_odds : ndarray of shape (n,)
+        Of all rows; with inducing points, of a random share of them.
+    left_out : LeaveOneOut
+        Their labels and weights, with the latent values that the odds are of.
+    """
+    left_out = trained.objective.left_out(trained.members)
+    losses = [machine.loss for machine in trained.members]
+    parts = [
+        ClassPredictive(cavity.mean, cavity.variance, loss)  # type: ignore[arg-type]
+        for cavity, loss in zip(left_out.cavities, losses, strict=True)
+    ]
+    return averaged_log_odds(parts), left_out
+
+
+def sharpness_of(trained: Sequence[Trained], labels: NDArray[np.intp] | None) -> float:
+    """Return the power of the odds of all classes.
 
     Parameters
     ----------
     trained : sequence of Trained
-        One for two classes, or one for each class; with the whole kernel matrix.
-
-    Returns
-    -------
-    ndarray of shape (n,) or (n, n_classes)
+        One for two classes, or one for each class.
+    labels : ndarray of int of shape (n,), optional
+        The class of each row, from zero, if machines know all rows. Each of several machines knows
+        a random share of its own else, so that the classes of a row cannot be compared: the power
+        is that of each class against the rest.
     """
-    columns = []
-    for each in trained:
-        objective = each.objective
-        assert isinstance(objective, MachineEvidence)
-        parts = []
-        for machine, sight in zip(each.members, objective.sights(each.members), strict=True):
-            f, loss = sight.cavity, machine.loss
-            parts.append(ClassPredictive(f.mean, f.variance, loss))  # type: ignore[arg-type]
-        columns.append(averaged_log_odds(parts))
-    return columns[0] if len(columns) == 1 else np.stack(columns, axis=1)
+    seen = [left_out_log_odds(each) for each in trained]
+    weight = seen[0][1].sample_weight
+    if len(seen) > 1 and labels is not None:
+        return fit_sharpness(np.stack([odds for odds, _ in seen], axis=1), labels, weight)
+    odds = np.concatenate([odds for odds, _ in seen])
+    y = np.concatenate([left_out.y for _, left_out in seen])
+    if len(seen) > 1 and weight is not None:
+        weight = np.concatenate([left_out.sample_weight for _, left_out in seen])
+    return fit_sharpness(odds, (y > 0.0).astype(np.intp), weight)
 
 
 def fit_sharpness(

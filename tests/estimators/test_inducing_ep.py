@@ -70,7 +70,7 @@ def test_with_enough_points_it_is_the_same_as_with_a_whole_kernel_matrix():
     X, y, _ = classes(200, 0)
     settings = {"loss": "probit", "random_state": 0, "tol": 1e-3}
     one = BayesianSVC(inducing=150, approximation="ep", **settings).fit(X, y)
-    two = BayesianSVC(calibration="model", **settings).fit(X, y)
+    two = BayesianSVC(**settings).fit(X, y)
     assert one.log_evidence_ == pytest.approx(two.log_evidence_, abs=0.05)
     np.testing.assert_allclose(one.predict_proba(X), two.predict_proba(X), atol=0.01)
 
