@@ -9,6 +9,7 @@ import numpy as np
 import pymc as pm
 import pytensor
 import pytensor.tensor as pt
+import xarray as xr
 from pytensor.graph import Apply, Op
 
 from pymc_bsvm._typing import Array
@@ -86,19 +87,18 @@ def nuts(
     if gaussian is not None:
         of_step |= {"scaling": gaussian.covariance, "is_cov": True}
     settings = {"tune": _TUNE_METRIC if gaussian is None else _TUNE, **settings}
-    starts = [_start(density, mode, gaussian, rng) for _ in range(settings["chains"])]
+    points = [_start(density, mode, gaussian, rng) for _ in range(settings["chains"])]
     # Functions of a few nodes, around one call: to compile them takes longer than to run them.
     with pytensor.config.change_flags(mode="FAST_COMPILE"), pm.Model():
         x = pm.Flat(_VECTOR, shape=mode.size)
         for name, places in variables.items():
             pm.Deterministic(name, pt.exp(x[places]))
         pm.Potential("log_density", Called(density)(x)[0])
-        return pm.sample(
-            step=pm.NUTS([x], **of_step),
-            initvals=[{_VECTOR: start} for start in starts],
-            var_names=list(variables),
-            **settings,
-        )
+        starts = [{_VECTOR: point} for point in points]
+        tree = pm.sample(step=pm.NUTS([x], **of_step), initvals=starts, **settings)
+    for group in tree.children.keys() & {"posterior", "warmup_posterior"}:
+        tree[group] = xr.DataTree(tree[group].to_dataset().drop_dims(f"{_VECTOR}_dim_0"))
+    return tree
 
 
 def _start(

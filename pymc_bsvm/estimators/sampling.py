@@ -90,7 +90,7 @@ def sample(
     objective: MachineEvidence,
     machine: Machine,
     rng: np.random.Generator,
-    settings: Mapping[str, Any] | None,
+    settings: dict[str, Any] | None,
     progressbar: bool,
 ) -> tuple[list[Machine], Any]:
     """Draw hyperparameters by NUTS; return machines at some of the draws, and all draws.
