@@ -10,16 +10,16 @@ import pymc as pm
 import pytensor
 import pytensor.tensor as pt
 import xarray as xr
+from arviz_base import dict_to_dataset
 from pytensor.graph import Apply, Op
 
 from pymc_bsvm._typing import Array
-from pymc_bsvm.estimators.density import LogDensity
-from pymc_bsvm.inference import Hessian
+from pymc_bsvm.estimators.density import LogDensity, Moments
 from pymc_bsvm.ops.base import as_float
 
 __all__ = ["Called", "nuts"]
 
-_VECTOR = "logarithms"
+_VECTOR = "coordinates"
 _TUNE, _TUNE_METRIC = 100, 250  # draws that find a step size, and a metric as well
 
 
@@ -58,9 +58,9 @@ def nuts(
 ) -> Any:
     """Draw from a log density of logarithms.
 
-    Chains start from draws of the Gaussian nearest to the density, whose covariance is the metric,
-    so that few draws tune the sampler. Where there is no such Gaussian, they start around the mode,
-    and PyMC adapts a diagonal metric.
+    Chains start from draws of a Gaussian with the moments of the density, whose covariance is the
+    metric, so that few draws tune the sampler. Where there is no such Gaussian, they start around
+    the mode, and PyMC adapts a diagonal metric.
 
     Parameters
     ----------
@@ -83,30 +83,35 @@ def nuts(
     of_step = dict(settings.pop("nuts", None) or {})
     if "target_accept" in settings:
         of_step["target_accept"] = settings.pop("target_accept")
-    gaussian = density.gaussian(mode)
-    if gaussian is not None:
-        of_step |= {"scaling": gaussian.covariance, "is_cov": True}
-    settings = {"tune": _TUNE_METRIC if gaussian is None else _TUNE, **settings}
-    points = [_start(density, mode, gaussian, rng) for _ in range(settings["chains"])]
+    moments = density.moments(mode)
+    if moments is not None:
+        # the first step is the longest that may do, so that no long trajectories are tuned by
+        step = {"step_scale": mode.size**0.25}
+        of_step = {"scaling": moments.covariance, "is_cov": True, **step, **of_step}
+    settings = {"tune": _TUNE_METRIC if moments is None else _TUNE, **settings}
+    points = [_start(density, mode, moments, rng) for _ in range(settings["chains"])]
     # Functions of a few nodes, around one call: to compile them takes longer than to run them.
     with pytensor.config.change_flags(mode="FAST_COMPILE"), pm.Model():
         x = pm.Flat(_VECTOR, shape=mode.size)
-        for name, places in variables.items():
-            pm.Deterministic(name, pt.exp(x[places]))
         pm.Potential("log_density", Called(density)(x)[0])
         starts = [{_VECTOR: point} for point in points]
         tree = pm.sample(step=pm.NUTS([x], **of_step), initvals=starts, **settings)
     for group in tree.children.keys() & {"posterior", "warmup_posterior"}:
-        tree[group] = xr.DataTree(tree[group].to_dataset().drop_dims(f"{_VECTOR}_dim_0"))
+        drawn = tree[group]
+        values = np.exp(density.logarithms(drawn[_VECTOR].values))
+        named = {name: values[..., places] for name, places in variables.items()}
+        coords = {name: drawn[name].values for name in ("chain", "draw")}
+        dataset = dict_to_dataset(named, coords=coords).assign_attrs(drawn.attrs)
+        tree[group] = xr.DataTree(dataset)
     return tree
 
 
 def _start(
-    density: LogDensity, mode: Array, gaussian: Hessian | None, rng: np.random.Generator
+    density: LogDensity, mode: Array, moments: Moments | None, rng: np.random.Generator
 ) -> Array:
     """Return where a chain starts."""
-    if gaussian is None:
+    if moments is None:
         start = mode + rng.uniform(-1.0, 1.0, mode.size)
     else:
-        start = rng.multivariate_normal(gaussian.mean, gaussian.covariance)
+        start = rng.multivariate_normal(*moments)
     return start if np.isfinite(density(start)[0]) else mode

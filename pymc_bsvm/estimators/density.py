@@ -3,28 +3,40 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import NamedTuple
 
 import numpy as np
+from scipy.special import logsumexp
+from scipy.stats import qmc
 
 from pymc_bsvm._typing import Array
 from pymc_bsvm.estimators.machine import MachineEvidence
 
-if TYPE_CHECKING:
-    from pymc_bsvm.inference import Hessian
-
-__all__ = ["SPREAD", "LogDensity"]
+__all__ = ["SPREAD", "LogDensity", "Moments"]
 
 SPREAD = 1.5  # of the logarithms of hyperparameters, a priori
 _REACH = 20.0  # spreads from a start; what a trajectory that diverges does not have to survive
+_ROUNDS, _WIDER = 3, 2.0  # of points that are weighted, half of them drawn so much further out
+
+
+class Moments(NamedTuple):
+    """The mean and the covariance of a density, roughly."""
+
+    mean: Array
+    covariance: Array
 
 
 class LogDensity:
-    """The log posterior density of the logarithms of hyperparameters, and its gradient.
+    """The log posterior density of hyperparameters, and its gradient.
 
     That is the log evidence with log-normal priors around the starts, as in `sampling.model_of`.
     Where the approximation fails, and twenty standard deviations of the prior away from a start,
     it is -inf.
+
+    Its coordinates are the logarithms of the hyperparameters, but for C and epsilon of one loss.
+    What targets tell of these two is mostly how wide the noise is, by a narrow bent ridge. Its
+    coordinates are those of the width ``epsilon + 1 / C`` and of the shape ``C epsilon``, which
+    straighten the ridge; the determinant of the change is one.
 
     Parameters
     ----------
@@ -38,28 +50,87 @@ class LogDensity:
         self.names = [h.name for h in blueprint.hyperparameters]
         self._starts = np.log([h.start for h in blueprint.hyperparameters])
         self._constant = -len(self.names) * np.log(SPREAD * np.sqrt(2.0 * np.pi))
+        stems = [h.stem for h in blueprint.likelihood.free]
+        self._ridge = [stems.index(stem) for stem in ("C", "epsilon") if stem in stems]
         self.evaluations = 0
 
-    def __call__(self, x: Array) -> tuple[float, Array]:
+    def logarithms(self, u: Array) -> Array:
+        """Return the logarithms of the hyperparameters at coordinates, of shape (..., k)."""
+        x = u.copy()
+        if len(self._ridge) == 2:
+            width, shape = np.moveaxis(u[..., self._ridge], -1, 0)
+            rate = np.logaddexp(0.0, shape) - width
+            x[..., self._ridge] = np.stack([rate, shape - rate], axis=-1)
+        return x
+
+    def coordinates(self, x: Array) -> Array:
+        """Return the coordinates of logarithms of the hyperparameters, of shape (..., k)."""
+        u = x.copy()
+        if len(self._ridge) == 2:
+            rate, tube = np.moveaxis(x[..., self._ridge], -1, 0)
+            u[..., self._ridge] = np.stack([np.logaddexp(tube, -rate), rate + tube], axis=-1)
+        return u
+
+    def __call__(self, u: Array) -> tuple[float, Array]:
         """Return the log density and its gradient."""
+        x = self.logarithms(u)
         away = (x - self._starts) / SPREAD
-        value, slope = -np.inf, np.zeros_like(x)
+        value, slope = -np.inf, np.zeros_like(u)
         if (np.abs(away) <= _REACH).all():
             self.evaluations += 1
             value, slope = self._evidence(x)
         if not np.isfinite(value):
-            return -np.inf, np.zeros_like(x)
-        return value - 0.5 * float(away @ away) + self._constant, slope - away / SPREAD
+            return -np.inf, np.zeros_like(u)
+        slope = slope - away / SPREAD
+        if len(self._ridge) == 2:
+            of_rate, of_tube = slope[self._ridge]
+            bent = 1.0 / (1.0 + np.exp(-u[self._ridge[1]]))  # C epsilon / (1 + C epsilon)
+            slope[self._ridge] = of_tube - of_rate, bent * of_rate + (1.0 - bent) * of_tube
+        return value - 0.5 * float(away @ away) + self._constant, slope
 
-    def gaussian(self, x: Array) -> Hessian | None:
-        """Return the Gaussian nearest to the density near a mode, None if there is none.
+    def moments(self, x: Array) -> Moments | None:
+        """Return the mean and the covariance near a mode, None if no Gaussian is near it.
 
         Later evaluations start from where those for it ended. They depend on their point alone, so
         that draws are the same in one process and in several.
         """
-        from pymc_bsvm.inference.hessian import nearest_gaussian
+        from pymc_bsvm.inference.hessian import nearest_gaussian  # imports PyMC
 
         self(x)
-        found = nearest_gaussian(self, x, self.names, refuse=lambda name: None)
+        nearest = nearest_gaussian(self, x, self.names, refuse=lambda name: None)
+        found = None if nearest is None else self._weighted(nearest.mean, nearest.covariance)
         self._evidence.hold()
         return found
+
+    def _weighted(self, mean: Array, covariance: Array) -> Moments:
+        """Return moments by importance sampling, of a density with longer tails than a Gaussian.
+
+        As many points as count are weighed against as many as there are parameters in a Gaussian,
+        as if these had the moments before.
+        """
+        k = mean.size
+        engine = qmc.Halton(k, rng=np.random.default_rng(0))
+        normals = qmc.MultivariateNormalQMC(np.zeros(k), engine=engine)
+        x, values, sources = np.empty((0, k)), np.empty(0), []
+        for _ in range(_ROUNDS):
+            u = normals.random(16 * (k + 1))
+            u[::2] *= _WIDER
+            root = np.linalg.cholesky(covariance)
+            x = np.vstack([x, mean + u @ root.T])
+            values = np.append(values, [self(each)[0] for each in x[values.size :]])
+            sources += [(mean, root), (mean, _WIDER * root)]
+            logs = values - logsumexp([_log_normal(x, *each) for each in sources], axis=0)
+            weights = np.exp(logs - logsumexp(logs))
+            counts = 1.0 / float(weights @ weights)
+            share = counts / (counts + 0.5 * k * (k + 3))
+            centred = x - weights @ x
+            scatter = (centred.T * weights) @ centred
+            mean = share * (weights @ x) + (1.0 - share) * mean
+            covariance = share * scatter + (1.0 - share) * covariance
+        return Moments(mean, covariance)
+
+
+def _log_normal(x: Array, mean: Array, root: Array) -> Array:
+    """Return the log density of a Gaussian, up to a constant."""
+    u = np.linalg.solve(root, (x - mean).T)
+    return np.asarray(-0.5 * (u**2).sum(axis=0) - np.log(root.diagonal()).sum())

@@ -147,9 +147,10 @@ def _by_evaluations(
     if objective.n <= _FEW:
         settings = {"cores": 1, **settings}
     variables = _variables(objective)
+    density = LogDensity(objective)
     tree = nuts(
-        LogDensity(objective),
-        np.log(machine.values),
+        density,
+        density.coordinates(np.log(machine.values)),
         {k: v if _of_columns(objective, v) else v[0] for k, v in variables.items()},
         rng,
         **settings,
