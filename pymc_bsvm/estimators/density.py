@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import logsumexp
+from scipy.special import expit, logsumexp
 from scipy.stats import qmc
 
 from pymc_bsvm._typing import Array
@@ -16,6 +16,8 @@ __all__ = ["SPREAD", "LogDensity", "Moments"]
 
 SPREAD = 1.5  # of the logarithms of hyperparameters, a priori
 _REACH = 20.0  # spreads from a start; what a trajectory that diverges does not have to survive
+_POINTS = 1000  # from which evaluations may start
+_TAIL = 0.5 * np.log(6.0)  # C of exponential noise with the variance of a flat one of half width 1
 _ROUNDS, _WIDER = 3, 2.0  # of points that are weighted, half of them drawn so much further out
 
 
@@ -34,9 +36,10 @@ class LogDensity:
     it is -inf.
 
     Its coordinates are the logarithms of the hyperparameters, but for C and epsilon of one loss.
-    What targets tell of these two is mostly how wide the noise is, by a narrow bent ridge. Its
-    coordinates are those of the width ``epsilon + 1 / C`` and of the shape ``C epsilon``, which
-    straighten the ridge; the determinant of the change is one.
+    What targets tell of these two is mostly how wide the noise is, by a narrow bent ridge. With
+    ``c = C / sqrt(6)``, the coordinates are the logarithms of the width ``epsilon + 1 / c`` and of
+    the shape ``c epsilon``, along which the ridge is straight: flat noise and noise that is all
+    tails have the same standard deviation there. The determinant of the change is one.
 
     Parameters
     ----------
@@ -46,7 +49,10 @@ class LogDensity:
 
     def __init__(self, objective: MachineEvidence) -> None:
         blueprint = replace(objective.blueprint, prior=None)
-        self._evidence = objective.of(blueprint)
+        self._evidence = MachineEvidence(
+            blueprint, objective.X, objective.y, objective.sample_weight
+        )
+        self._evidence.forget(most=_POINTS)
         self.names = [h.name for h in blueprint.hyperparameters]
         self._starts = np.log([h.start for h in blueprint.hyperparameters])
         self._constant = -len(self.names) * np.log(SPREAD * np.sqrt(2.0 * np.pi))
@@ -60,14 +66,14 @@ class LogDensity:
         if len(self._ridge) == 2:
             width, shape = np.moveaxis(u[..., self._ridge], -1, 0)
             rate = np.logaddexp(0.0, shape) - width
-            x[..., self._ridge] = np.stack([rate, shape - rate], axis=-1)
+            x[..., self._ridge] = np.stack([rate + _TAIL, shape - rate], axis=-1)
         return x
 
     def coordinates(self, x: Array) -> Array:
         """Return the coordinates of logarithms of the hyperparameters, of shape (..., k)."""
         u = x.copy()
         if len(self._ridge) == 2:
-            rate, tube = np.moveaxis(x[..., self._ridge], -1, 0)
+            rate, tube = np.moveaxis(x[..., self._ridge] - [_TAIL, 0.0], -1, 0)
             u[..., self._ridge] = np.stack([np.logaddexp(tube, -rate), rate + tube], axis=-1)
         return u
 
@@ -84,8 +90,8 @@ class LogDensity:
         slope = slope - away / SPREAD
         if len(self._ridge) == 2:
             of_rate, of_tube = slope[self._ridge]
-            bent = 1.0 / (1.0 + np.exp(-u[self._ridge[1]]))  # C epsilon / (1 + C epsilon)
-            slope[self._ridge] = of_tube - of_rate, bent * of_rate + (1.0 - bent) * of_tube
+            flat = expit(u[self._ridge[1]])  # share of the tube in the width
+            slope[self._ridge] = of_tube - of_rate, flat * of_rate + (1.0 - flat) * of_tube
         return value - 0.5 * float(away @ away) + self._constant, slope
 
     def moments(self, x: Array) -> Moments | None:

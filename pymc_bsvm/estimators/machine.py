@@ -145,9 +145,9 @@ class MachineEvidence:
         self._sight: Sight | None = None
         self.forget()
 
-    def forget(self) -> None:
-        """Start the next evaluation from nothing."""
-        self._memory, self._patience = Memory(), Patience()
+    def forget(self, **memory: int) -> None:
+        """Start the next evaluation from nothing, and remember what `Memory` is told to."""
+        self._memory, self._patience = Memory(**memory), Patience()
 
     def hold(self) -> None:
         """Start from where evaluations so far ended, so that their order no longer matters."""

@@ -18,7 +18,8 @@ class Memory:
     Each climb has one of its own, so that its results do not depend on the climbs before it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, most: int = _MOST) -> None:
+        self._most = most
         self._points: Array | None = None
         self._ends: list[Array] = []
         self._held = False
@@ -28,7 +29,7 @@ class Memory:
         if self._held:
             return
         points = x[None] if self._points is None else np.vstack([self._points, x])
-        self._points, self._ends = points[-_MOST:].copy(), [*self._ends, end][-_MOST:]
+        self._points, self._ends = points[-self._most :].copy(), [*self._ends, end][-self._most :]
 
     def hold(self) -> None:
         """Remember nothing more."""
