@@ -3,7 +3,6 @@
 import arviz_stats as azs
 import numpy as np
 import pymc as pm
-import pytensor
 import pytest
 from scipy.optimize import approx_fprime
 
@@ -14,7 +13,7 @@ from pymc_bsvm.estimators.machine import Machine
 from pymc_bsvm.losses import Trigonometric
 from tests.estimators import cases
 
-pytestmark = cases.ANY_END
+pytestmark = [cases.ANY_END, pytest.mark.usefixtures("quick")]
 
 FITS = {
     "one length-scale": BayesianSVR(tol=1.0),
@@ -24,13 +23,6 @@ FITS = {
     "labels": BayesianSVC(),
     "labels, Laplace": BayesianSVC(approximation="laplace"),
 }
-
-
-@pytest.fixture(scope="module", autouse=True)
-def quick():
-    """Compile in a second what Numba compiles in half a minute."""
-    with pytensor.config.change_flags(mode="FAST_COMPILE"):
-        yield
 
 
 @pytest.fixture(scope="module")

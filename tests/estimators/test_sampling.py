@@ -6,7 +6,6 @@ import signal
 
 import numpy as np
 import pymc as pm
-import pytensor
 import pytest
 from sklearn.exceptions import ConvergenceWarning
 
@@ -18,7 +17,7 @@ from pymc_bsvm.estimators.sampling import model_of
 from pymc_bsvm.losses import SILF
 from tests.estimators import cases
 
-pytestmark = cases.ANY_END
+pytestmark = [cases.ANY_END, pytest.mark.usefixtures("quick")]
 
 KERNELS = {
     "rbf": {"kernel": "rbf"},
@@ -36,13 +35,6 @@ KERNELS = {
     "of PyMC": {"kernel": pm.gp.cov.ExpQuad(2, ls=0.8)},
 }
 every_kernel = pytest.mark.parametrize("name", KERNELS)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def quick():
-    """Compile in a second what Numba compiles in half a minute."""
-    with pytensor.config.change_flags(mode="FAST_COMPILE"):
-        yield
 
 
 @pytest.fixture(scope="module")
