@@ -141,15 +141,19 @@ class MachineEvidence:
     ) -> None:
         self.blueprint = blueprint
         self.X, self.y, self.sample_weight = X, y, sample_weight
-        self.evaluations = 0
-        self.log_evidence = -np.inf
+        self.evaluations, self.log_evidence = 0, -np.inf
         self.failure: Exception | None = None
         self._sight: Sight | None = None
         self.forget()
 
-    def forget(self) -> None:
-        """Start the next evaluation from nothing."""
-        self._memory, self._patience = Memory(), Patience()
+    def forget(self, **memory: int) -> None:
+        """Start the next evaluation from nothing, and remember what `Memory` is told to."""
+        self._memory, self._patience = Memory(**memory), Patience()
+
+    def hold(self) -> None:
+        """Start from where evaluations so far ended, so that their order no longer matters."""
+        for each in (self._memory, self._patience):
+            each.hold()
 
     def of(self, blueprint: Blueprint) -> Self:
         """Return the evidence of another model on the same rows."""
@@ -180,10 +184,7 @@ class MachineEvidence:
         return partial(MachineEvidence, self.blueprint, self.X, self.y, self.sample_weight)
 
     def evidence(
-        self,
-        values: Array,
-        start: Array | None = None,
-        K: Array | LowRank | None = None,
+        self, values: Array, start: Array | None = None, K: Array | LowRank | None = None
     ) -> Evidence:
         """Return the evidence at these hyperparameters, for the kernel matrix unless K is given."""
         if K is None:

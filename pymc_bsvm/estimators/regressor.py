@@ -94,10 +94,12 @@ class BayesianSVR(RegressionPredictions, RecursiveRegressor):
         Number of searches that go on to all rows. The search begins at the best points of a small
         grid, with a narrow and with a wide tube; each restart after the first adds a random start.
     full_bayes : bool, default False
-        Whether predictions are averaged over draws of the hyperparameters by NUTS. It compiles a
-        PyMC model, which takes one to three minutes the first time.
+        Whether predictions are averaged over draws of the hyperparameters by NUTS.
     sampler : dict, optional
-        Arguments of `pymc.sample` for `full_bayes`, such as ``{"draws": 500}``.
+        Arguments of `pymc.sample` for `full_bayes`, such as ``{"draws": 500}``. By default PyMC's
+        NUTS calls the evaluations of the fit. Arguments for which it does not, such as
+        ``nuts_sampler="nutpie"``, ``backend`` or ``init``, compile the model of `to_pymc`, which
+        takes one to three minutes the first time.
     tol : float, default 0.01
         Gain of an iteration of the search, in nats of log evidence, below which it stops.
     max_iter : int, default 200

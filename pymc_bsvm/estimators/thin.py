@@ -90,11 +90,18 @@ class Patience:
 
     def __init__(self) -> None:
         self._wait = self._left = 0
+        self._held = False
+
+    def hold(self) -> None:
+        """Look always from now on, or never if the last look failed."""
+        self._held = True
 
     def look(
         self, blueprint: Blueprint, values: Array, X: Array, sample_weight: Array | None
     ) -> Thin | None:
         """Return the covariance of low rank, if it has that, and it is worthwhile to look."""
+        if self._held:
+            return None if self._wait else thin_covariance(blueprint, values, X, sample_weight)
         if self._left > 0:
             self._left -= 1
             return None

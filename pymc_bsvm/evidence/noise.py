@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -36,6 +37,7 @@ _SOME = 60  # rows of which a few may be gross errors
 _FURTHER = 2.0  # nats that a third parameter has to gain
 _ERRORS = ((0.05, 8.0), (0.2, 3.0), (0.02, 20.0))  # shares and factors from which to search
 _MOST, _LEAST_FACTOR = 0.5, 2.0  # beyond them the two parts are not wide and narrow
+_BLOCK = 2**16  # rows of several machines at a time
 _MAD = 0.6745  # of a standard normal distribution
 
 
@@ -56,10 +58,22 @@ class LeaveOneOut:
 
     def score(self, noise: Noise) -> float:
         """Return the sum of the leave-one-out log densities of the targets, in nats."""
-        added = noise.spread(self.y.shape).convolution()
-        logs = [added.log_density(self.y - c.mean, c.variance) for c in self.cavities]
+        logs = np.vstack([_log_densities(noise, d, v) for d, v in self._blocks])
         each = logsumexp(logs, axis=0) - np.log(len(logs))
         return float(times(self.sample_weight, each).sum())
+
+    @cached_property
+    def _blocks(self) -> list[tuple[Array, Array]]:
+        """Residuals and variances by some of the machines at a time, of shape (k, n)."""
+        k = max(_BLOCK // self.y.size, 1)
+        some = [self.cavities[i : i + k] for i in range(0, len(self.cavities), k)]
+        return [
+            (
+                self.y - np.stack([c.mean for c in cavities]),
+                np.stack([c.variance for c in cavities]),
+            )
+            for cavities in some
+        ]
 
     @property
     def residual(self) -> float:
@@ -105,6 +119,12 @@ def fit_noise(others: LeaveOneOut, loss: RegressionLoss, kind: NoiseKind) -> Noi
         return best
     further = _of_contaminated(others, of_family)
     return further if others.score(further) > others.score(best) + _FURTHER else best
+
+
+def _log_densities(noise: Noise, residual: Array, variance: Array) -> Array:
+    """Return log densities of residuals with Gaussian uncertainty, of shape (k, n)."""
+    added = noise.spread(residual.shape).convolution()
+    return added.log_density(residual.ravel(), variance.ravel()).reshape(residual.shape)
 
 
 def check_kind(kind: Any) -> None:

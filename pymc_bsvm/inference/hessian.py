@@ -72,6 +72,7 @@ def nearest_gaussian(
     x: Array,
     names: list[str],
     callback: Callable[[], object] = lambda: None,
+    refuse: Callable[[str], object] | None = None,
 ) -> Hessian | None:
     """Return the Gaussian nearest to a density, near one of its modes.
 
@@ -90,16 +91,20 @@ def nearest_gaussian(
         Names of the k coordinates.
     callback : callable
         Called after each round.
+    refuse : callable, optional
+        Called with the name of a coordinate along which there is none; by default it warns that a
+        fit has no error bars.
 
     Returns
     -------
     Hessian or None
-        None, with a warning to the logger, if there is no such Gaussian.
+        None if there is no such Gaussian.
     """
+    refuse = refuse or _refuse
     centre = np.array(x, dtype=float)
     steps = np.array([_axis_step(density, centre, k) for k in range(centre.size)])
     if not np.isfinite(steps).all():
-        _refuse(names[int(np.isfinite(steps).argmin())])
+        refuse(names[int(np.isfinite(steps).argmin())])
         return None
     root = np.diag(steps)
     normals = qmc.MultivariateNormalQMC(
@@ -123,7 +128,7 @@ def nearest_gaussian(
         settled = settled + 1 if near else 0
         if settled == _SETTLED_ROUNDS:
             return Hessian(names, centre, root @ root.T)
-    _refuse(names[int(np.abs(flat).argmax())])
+    refuse(names[int(np.abs(flat).argmax())])
     return None
 
 
