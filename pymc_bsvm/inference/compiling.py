@@ -20,9 +20,9 @@ type Announce = Callable[[str], AbstractContextManager[object]]
 
 _LOGGER = logging.getLogger("pymc_bsvm")
 _INTERPRETED = get_mode("FAST_COMPILE").including("stabilize")
-# Seconds, of which only the ratios count; benchmarks or docs have the measurements.
-_COMPILING, _COMPILING_NODE = 20.0, 0.3  # a graph with empty caches, and each node of it
-_NODE, _ELEMENT = 2e-5, 4e-8  # what a call loses by each node, and by each element of a matrix
+# Seconds of a model with one kernel matrix (ad hoc, of CPU); only their ratios count.
+_COMPILING, _COMPILING_NODE = 50.0, 0.11  # a graph with empty caches, and each node of it
+_NODE, _ELEMENT = 1e-5, 1.2e-7  # what a call loses by each node, and by each element of a matrix
 
 
 class GraphFunction:
@@ -65,7 +65,6 @@ class GraphFunction:
 
     def __call__(self, *arguments: Any) -> list[Any]:
         """Return the outputs for numbers."""
-        self.calls += 1
         if self._free and self.pays:
             self._reason = f"{self.left} evaluations left at {1e3 * self.loss:.0f} ms each"
             _LOGGER.info(
@@ -74,6 +73,7 @@ class GraphFunction:
                 self.left,
                 1e3 * self.loss,
             )
+        self.calls += 1
         if not self._reason:
             return self._function(*arguments)  # type: ignore[no-any-return]
         with self._announce(f"Compiling, {self._reason}"):
