@@ -12,6 +12,7 @@ import pytensor
 from pytensor.compile import get_mode
 
 from pymc_bsvm._pymc import compile as compile_for_pymc
+from pymc_bsvm.gp.interpreted import INTERPRETED
 
 __all__ = ["Announce", "GraphFunction"]
 
@@ -19,10 +20,10 @@ type Announce = Callable[[str], AbstractContextManager[object]]
 """Takes what is about to be done, and returns a context for the time that it takes."""
 
 _LOGGER = logging.getLogger("pymc_bsvm")
-_INTERPRETED = get_mode("FAST_COMPILE").including("stabilize")
+_INTERPRETED = INTERPRETED.including("stabilize")
 # Seconds of a model with one kernel matrix (ad hoc, of CPU); only their ratios count.
 _COMPILING, _COMPILING_NODE = 50.0, 0.11  # a graph with empty caches, and each node of it
-_NODE, _ELEMENT = 1e-5, 1.2e-7  # what a call loses by each node, and by each element of a matrix
+_NODE, _ELEMENT = 1e-5, 1.2e-8  # what a call loses by each node, and by each element of a matrix
 
 
 class GraphFunction:

@@ -14,13 +14,13 @@ import numpy as np
 import pytensor
 import pytensor.tensor as pt
 from pymc import Model
-from pytensor.compile import get_mode
 from pytensor.graph import ancestors, clone_replace
 
 from pymc_bsvm._typing import Array
 from pymc_bsvm.evidence.approximation import Approximation
 from pymc_bsvm.gp.data import known_value
 from pymc_bsvm.gp.evaluator import Evaluator
+from pymc_bsvm.gp.interpreted import INTERPRETED
 from pymc_bsvm.gp.marginal import MarginalGPRV
 from pymc_bsvm.inference.compiling import GraphFunction
 from pymc_bsvm.ops.base import WarmStarted
@@ -28,7 +28,6 @@ from pymc_bsvm.ops.base import WarmStarted
 __all__ = ["LogPosterior", "Marginal", "marginals_of", "only"]
 
 _COMPILING = threading.Lock()  # PyTensor does not compile in two threads at once
-_MODE = get_mode("FAST_COMPILE")
 
 
 @dataclass(frozen=True)
@@ -167,7 +166,7 @@ class LogPosterior:
         own_scale = {variable.name for variable in model.unobserved_RVs}
         self._unobserved = [v for v in model.unobserved_value_vars if v.name in own_scale]
         self._constrain = pytensor.function(
-            self.values, self._unobserved, mode=_MODE, on_unused_input="ignore"
+            self.values, self._unobserved, mode=INTERPRETED, on_unused_input="ignore"
         )
         self.evaluations = 0
         self.log_evidence = -np.inf
@@ -209,7 +208,7 @@ class LogPosterior:
         difference = with_it - without
         gradient = pytensor.grad(difference, self.values, disconnected_inputs="ignore")
         return pytensor.function(
-            self.values, [difference, *gradient], mode=_MODE, on_unused_input="ignore"
+            self.values, [difference, *gradient], mode=INTERPRETED, on_unused_input="ignore"
         )
 
     def forget(self) -> None:
@@ -269,7 +268,7 @@ def _elements(model: Model) -> int:
 def _length(x: Any) -> int:
     """Return the number of rows of data."""
     known = known_value(x)
-    return int(x.shape[0].eval(mode=_MODE)) if known is None else len(known)
+    return int(x.shape[0].eval(mode=INTERPRETED)) if known is None else len(known)
 
 
 def _shapes(model: Model, values: list[Any]) -> list[tuple[int, ...]]:
