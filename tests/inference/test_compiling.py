@@ -254,7 +254,6 @@ def test_a_pickle_goes_on(made):
 MODELS = {
     "regression": lambda data: cases.regression(data.X, data.y),
     "classification": lambda data: cases.classification(data.X, data.labels),
-    "ep": lambda data: cases.regression(data.X, data.y, approximation="ep"),
 }
 
 
