@@ -12,7 +12,7 @@ import numpy as np
 import pytensor
 import pytensor.tensor as pt
 from pymc import Model
-from pytensor.compile import SharedVariable, get_mode
+from pytensor.compile import SharedVariable
 from pytensor.graph import ancestors
 
 from pymc_bsvm._pytensor import RNGConsumerOp
@@ -21,6 +21,7 @@ from pymc_bsvm._validation import as_real_array, check_labels
 from pymc_bsvm.evidence.approximation import Approximation
 from pymc_bsvm.gp.conditioned import Conditioned
 from pymc_bsvm.gp.data import binary_labels_hint, known_value
+from pymc_bsvm.gp.interpreted import INTERPRETED
 from pymc_bsvm.gp.prior import probe
 from pymc_bsvm.losses import Loss
 
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
 __all__ = ["Evaluator", "Evaluators"]
 
 _CHUNK = 2**22  # elements of the covariance of training rows with new ones held at a time
-# Compiled in a moment; what takes time here are NumPy's whole-array operations.
-_MODE = get_mode("FAST_COMPILE")
 
 
 class Evaluator:
@@ -276,7 +275,7 @@ def _random_roots(variables: list[Any]) -> list[Any]:
 
 def _compile(inputs: list[Any], outputs: list[Any]) -> Any:
     return pytensor.function(
-        inputs, outputs, mode=_MODE, on_unused_input="ignore", allow_input_downcast=True
+        inputs, outputs, mode=INTERPRETED, on_unused_input="ignore", allow_input_downcast=True
     )
 
 

@@ -6,11 +6,12 @@ import logging
 import numbers
 import warnings
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 from pymc import Model
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import Progress
 
 from pymc_bsvm._pymc import make_initial_point_fns_per_chain
 from pymc_bsvm._typing import Array
@@ -27,6 +28,7 @@ from pymc_bsvm.gp.place import model_at
 from pymc_bsvm.inference.hessian import Hessian, nearest_gaussian
 from pymc_bsvm.inference.objective import LogPosterior, Marginal, marginals_of
 from pymc_bsvm.inference.peak import Check, Peak, check_of, peak_at
+from pymc_bsvm.inference.progress import line, progress
 from pymc_bsvm.inference.result import EvidenceFit
 from pymc_bsvm.search import Ascents, Ending, Report, Start, multistart
 
@@ -99,9 +101,10 @@ def fit_evidence(
         models that have another approximation.
     compile_kwargs : mapping, optional
         How PyTensor compiles the evidence before the search, such as ``{"mode": "NUMBA"}``, which
-        takes one to two minutes for a new model. By default the evidence is interpreted: an
-        evaluation takes some milliseconds more. It is compiled when the evaluations have cost as
-        much as that does; the logger ``pymc_bsvm`` says so.
+        takes one to two minutes for a new model. By default the evidence is interpreted, and
+        compiled once the evaluations that are left would lose more time by that than the compiler
+        takes; the progress and the logger ``pymc_bsvm`` say so. A mode or a linker in
+        ``pytensor.config`` is used as it is.
 
     Returns
     -------
@@ -132,12 +135,12 @@ def fit_evidence(
     gtol = as_parameter("gtol", gtol, positive)
     objective = LogPosterior(model, include_prior, compile_kwargs)
     starts = _starts(model, objective, marginals, int(restarts), start, random_seed)
-    with _progress(progressbar) as bar:
+    with progress(progressbar) as bar, objective.function.announced(partial(line, bar)):
         found = multistart(
             objective,
             starts,
             n_jobs=n_jobs,
-            report=_reporter(bar, len(starts)),
+            report=_reporter(bar, objective, len(starts)),
             gtol=gtol,
             maxiter=int(maxiter),
         )
@@ -295,19 +298,16 @@ def _error_bars(
         return None
 
 
-def _progress(show: bool) -> Progress:
-    return Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        disable=not show,
-    )
-
-
-def _reporter(bar: Progress, total: int) -> Report:
+def _reporter(bar: Progress, objective: LogPosterior, total: int) -> Report:
     """Return a function that reports finished starts and the best objective."""
     task = bar.add_task("Evidence", total=total)
-    return lambda done, best: bar.update(
-        task, advance=done, description=f"Evidence, best {best:.3f}"
-    )
+    finished = 0
+
+    def report(done: int, best: float) -> None:
+        nonlocal finished
+        if done:  # the starts that are left are taken to be as long as those
+            finished += done
+            objective.function.expect(objective.evaluations * (total - finished) // finished)
+        bar.update(task, advance=done, description=f"Evidence, best {best:.3f}")
+
+    return report

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import xarray as xr
 from arviz_base import from_dict, rcParams
 from pymc import Model
-from rich.progress import track
+from rich.progress import Progress
 from scipy.special import logsumexp, ndtr
 
 from pymc_bsvm._pickling import ByCloudpickle
@@ -22,9 +22,10 @@ from pymc_bsvm.evidence.mixture import RegressionMixture
 from pymc_bsvm.evidence.prediction import RegressionPredictive
 from pymc_bsvm.gp.conditioned import Conditioned
 from pymc_bsvm.gp.labelled import LabelledPredictive, Rows
-from pymc_bsvm.inference.design import DesignKind, design_of
+from pymc_bsvm.inference.design import Design, DesignKind, design_of
 from pymc_bsvm.inference.hessian import Hessian, nearest_gaussian
 from pymc_bsvm.inference.objective import LogPosterior, marginals_of, only
+from pymc_bsvm.inference.progress import line, progress
 from pymc_bsvm.inference.summary import labels_of
 
 if TYPE_CHECKING:
@@ -286,6 +287,18 @@ def integrate(
 ) -> Integral:
     """Return the integral over the hyperparameters; see `EvidenceFit.integrate`."""
     rule = design_of(design, end.size)
+    with progress(progressbar) as bar, objective.function.announced(partial(line, bar)):
+        return _integrate(objective, end, gaussian, rule, check_input, bar)
+
+
+def _integrate(
+    objective: LogPosterior,
+    end: Array,
+    gaussian: Hessian | None,
+    rule: Design,
+    check_input: bool,
+    bar: Progress,
+) -> Integral:
     if gaussian is None:
         gaussian = nearest_gaussian(objective.density, end, objective.names())
     if gaussian is None:
@@ -297,7 +310,8 @@ def integrate(
     heights, log_evidences = np.full(len(x), -np.inf), np.full(len(x), -np.inf)
     # from the centre outwards, so that each evaluation starts near another
     order = np.argsort((rule.nodes**2).sum(axis=1), kind="stable")
-    for k in track(order, "Integrating", disable=not progressbar):
+    objective.function.expect(len(x))
+    for k in bar.track(order, description="Integrating"):
         heights[k], _ = objective.density(x[k])
         if np.isfinite(heights[k]):
             log_evidences[k] = objective.log_evidence

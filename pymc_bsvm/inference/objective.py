@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import logging
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -15,24 +14,20 @@ import numpy as np
 import pytensor
 import pytensor.tensor as pt
 from pymc import Model
-from pytensor.compile import get_mode
 from pytensor.graph import ancestors, clone_replace
 
-from pymc_bsvm._pymc import compile as compile_for_pymc
 from pymc_bsvm._typing import Array
 from pymc_bsvm.evidence.approximation import Approximation
+from pymc_bsvm.gp.data import known_value
 from pymc_bsvm.gp.evaluator import Evaluator
+from pymc_bsvm.gp.interpreted import INTERPRETED
 from pymc_bsvm.gp.marginal import MarginalGPRV
+from pymc_bsvm.inference.compiling import GraphFunction
 from pymc_bsvm.ops.base import WarmStarted
 
 __all__ = ["LogPosterior", "Marginal", "marginals_of", "only"]
 
-_LOGGER = logging.getLogger("pymc_bsvm")
 _COMPILING = threading.Lock()  # PyTensor does not compile in two threads at once
-_MODE = get_mode("FAST_COMPILE")
-_INTERPRETED = _MODE.including("stabilize")
-_COMPILING_COSTS = 100.0  # seconds, where nothing is cached
-_SECONDS, _SECONDS_OF_PAIR = 6e-3, 1.3e-7  # of an interpreted evaluation, and for each pair of rows
 
 
 @dataclass(frozen=True)
@@ -123,8 +118,8 @@ class LogPosterior:
     include_prior : bool
         Whether to add the log prior density of the hyperparameters, on their own scale.
     compile_kwargs : mapping, optional
-        How PyTensor compiles it, at once. By default it is interpreted, and compiled when the
-        evaluations have cost as much as that does.
+        How PyTensor compiles it, at once. By default it is interpreted, and compiled once that
+        pays; see `pymc_bsvm.inference.compiling`.
     """
 
     def __init__(
@@ -135,7 +130,6 @@ class LogPosterior:
     ) -> None:
         self.model = model
         self._include_prior = include_prior
-        self._compile_kwargs = compile_kwargs
         self.values = list(model.continuous_value_vars)
         discrete = [value.name for value in model.discrete_value_vars]
         if discrete or not self.values:
@@ -159,17 +153,20 @@ class LogPosterior:
         replace = dict(zip(old, itertools.chain(*warm), strict=True))
         total, evidence = clone_replace([total, evidence], replace=replace)
         gradient = pytensor.grad(total, self.values, disconnected_inputs="ignore")
-        self._inputs, self._outputs = [*self.values, *starts], [total, evidence, *gradient, *ends]
-        self._left = _COMPILING_COSTS
-        self._interpreted = compile_kwargs is None
-        self._function = self._compiled(compile_kwargs or {"mode": _INTERPRETED})
+        self.function = GraphFunction(
+            [*self.values, *starts],
+            [total, evidence, *gradient, *ends],
+            compile_kwargs,
+            _elements(model),
+        )
+        """The graph as a function, which knows whether it is compiled."""
         self._cold = [np.zeros(0) for _ in nodes]
         self._starts = self._cold
         self._shapes = _shapes(model, self.values)
         own_scale = {variable.name for variable in model.unobserved_RVs}
         self._unobserved = [v for v in model.unobserved_value_vars if v.name in own_scale]
         self._constrain = pytensor.function(
-            self.values, self._unobserved, mode=_MODE, on_unused_input="ignore"
+            self.values, self._unobserved, mode=INTERPRETED, on_unused_input="ignore"
         )
         self.evaluations = 0
         self.log_evidence = -np.inf
@@ -178,10 +175,7 @@ class LogPosterior:
     def __call__(self, x: Array) -> tuple[float, Array]:
         """Return the value and the gradient at a point of the unconstrained space."""
         k = len(self.values)
-        if self._interpreted and self._left <= 0.0:
-            self._compile()
-        total, evidence, *rest = self._function(*self._split(x), *self._starts)
-        self._left -= self._cost
+        total, evidence, *rest = self.function(*self._split(x), *self._starts)
         gradient, ends = rest[:k], rest[k:]
         self._starts = [
             end if np.isfinite(end).all() else cold
@@ -193,26 +187,6 @@ class LogPosterior:
         if not (np.isfinite(total) and np.isfinite(slope).all()):
             return -np.inf, np.zeros_like(x)
         return float(total), slope
-
-    def _compiled(self, compile_kwargs: Mapping[str, Any]) -> Any:
-        """Compile as PyMC does it: parameters outside their domain give -inf and no error."""
-        return compile_for_pymc(
-            self._inputs, self._outputs, on_unused_input="ignore", **compile_kwargs
-        )
-
-    def _compile(self) -> None:
-        """Go on with compiled code."""
-        _LOGGER.info(
-            "Compiling the evidence: %d evaluations took as long as that will, and more follow.",
-            self.evaluations,
-        )
-        self._function, self._interpreted = self._compiled({}), False
-
-    @cached_property
-    def _cost(self) -> float:
-        """Seconds of an interpreted evaluation, roughly; not measured, so that runs repeat."""
-        rows = sum(int(np.prod(rv.shape.eval())) for rv in self.model.observed_RVs)
-        return _SECONDS + _SECONDS_OF_PAIR * rows**2
 
     def density(self, x: Array) -> tuple[float, Array]:
         """Return the log density on the unconstrained space and its gradient.
@@ -234,7 +208,7 @@ class LogPosterior:
         difference = with_it - without
         gradient = pytensor.grad(difference, self.values, disconnected_inputs="ignore")
         return pytensor.function(
-            self.values, [difference, *gradient], mode=_MODE, on_unused_input="ignore"
+            self.values, [difference, *gradient], mode=INTERPRETED, on_unused_input="ignore"
         )
 
     def forget(self) -> None:
@@ -243,7 +217,7 @@ class LogPosterior:
 
     def recipe(self) -> Callable[[], LogPosterior]:
         """Return a function that compiles the same for a model of its own, also in a thread."""
-        pickled = cloudpickle.dumps((self.model, self._include_prior, self._compile_kwargs))
+        pickled = cloudpickle.dumps((self.model, self._include_prior, self.function.compile_kwargs))
         return partial(_compile, pickled)
 
     def vector(self, point: Mapping[str, Any]) -> Array:
@@ -279,6 +253,22 @@ class LogPosterior:
 def _compile(pickled: bytes) -> LogPosterior:
     with _COMPILING:
         return LogPosterior(*cloudpickle.loads(pickled))
+
+
+def _elements(model: Model) -> int:
+    """Return the number of elements of the matrices that an evaluation makes."""
+    elements = 0
+    for rv in (marginal.rv for marginal in marginals_of(model)):
+        rows = _length(model.rvs_to_values[rv])
+        dense = rv.owner.op.specification.of_rows
+        elements += rows * (rows if dense else _length(rv.owner.inputs[-1]))  # inducing points
+    return elements
+
+
+def _length(x: Any) -> int:
+    """Return the number of rows of data."""
+    known = known_value(x)
+    return int(x.shape[0].eval(mode=INTERPRETED)) if known is None else len(known)
 
 
 def _shapes(model: Model, values: list[Any]) -> list[tuple[int, ...]]:

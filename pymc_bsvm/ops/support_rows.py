@@ -43,11 +43,24 @@ class SupportRows(BsvmOp):
 @numba.njit(cache=True, fastmath=False, nogil=True)
 def support_rows(a, W, index):
     """Return the outputs of `SupportRows`."""
-    curved = np.flatnonzero(W > 0.0)
-    rows = np.concatenate((curved, np.flatnonzero((a != 0.0) & ~(W > 0.0))))
-    place = np.full(a.shape[0], -1)
-    place[rows] = np.arange(rows.shape[0])
-    return rows, place[curved], place[index]
+    n, m = a.shape[0], 0
+    rows, place = np.empty(n, dtype=np.int64), np.empty(n, dtype=np.int64)
+    for i in range(n):  # loops compile in a moment, functions of arrays do not
+        place[i] = -1
+        if W[i] > 0.0:
+            rows[m], place[i] = i, m
+            m += 1
+    curved = np.empty(m, dtype=np.int64)
+    for k in range(m):
+        curved[k] = k
+    for i in range(n):
+        if a[i] != 0.0 and not W[i] > 0.0:
+            rows[m], place[i] = i, m
+            m += 1
+    places = np.empty(index.shape[0], dtype=np.int64)
+    for k in range(index.shape[0]):
+        places[k] = place[index[k]]
+    return rows[:m].copy(), curved, places
 
 
 @register_funcify_default_op_cache_key(SupportRows)

@@ -2,12 +2,9 @@
 
 import numpy as np
 import pymc as pm
-import pytensor
 import pytest
-from pytensor.compile import Mode
 
 import pymc_bsvm as bsvm
-from pymc_bsvm.inference import objective as objective_module
 from pymc_bsvm.inference.objective import LogPosterior, marginals_of
 from tests.gp import cases
 from tests.inference.conftest import log_evidence, log_prior
@@ -34,48 +31,6 @@ def arguments(x):
 
 def as_point(x):
     return {"ls_log__": x[:2], "C_log__": x[2], "epsilon_log__": x[3]}
-
-
-# ---- what compiles it ---------------------------------------------------------------------------
-
-
-def linkers(monkeypatch):
-    """Return a list to which the linkers of what is compiled are added."""
-    seen = []
-    plain = objective_module.compile_for_pymc
-
-    def compiled(*args, **kwargs):
-        function = plain(*args, **kwargs)
-        seen.append(type(function.maker.linker).__name__)
-        return function
-
-    monkeypatch.setattr(objective_module, "compile_for_pymc", compiled)
-    return seen
-
-
-def test_it_is_interpreted_unless_told_otherwise(monkeypatch, process):
-    seen = linkers(monkeypatch)
-    with pytensor.config.change_flags(mode="NUMBA"):
-        value, gradient = LogPosterior(process.model, True)(POINTS[0])
-    asked = LogPosterior(process.model, True, {"mode": Mode("py", "fast_compile")})
-    assert seen == ["VMLinker", "PerformLinker"]
-    assert asked(POINTS[0])[0] == pytest.approx(value, rel=1e-9)
-    assert np.isfinite(gradient).all()
-
-
-def test_it_is_compiled_once_that_pays(monkeypatch, caplog, process):
-    seen = linkers(monkeypatch)
-    monkeypatch.setattr(objective_module, "_COMPILING_COSTS", 2.5 * (6e-3 + 1.3e-7 * 25**2))
-    objective = LogPosterior(process.model, True)
-    before = [objective(x)[0] for x in POINTS]
-    assert len(seen) == 1
-    with caplog.at_level("INFO", logger="pymc_bsvm"):
-        after = [objective(x)[0] for x in POINTS]
-    assert len(seen) == 2
-    assert caplog.messages == [
-        "Compiling the evidence: 3 evaluations took as long as that will, and more follow."
-    ]
-    np.testing.assert_allclose(after, before, rtol=1e-9)
 
 
 # ---- values and gradients -----------------------------------------------------------------------
