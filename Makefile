@@ -18,7 +18,7 @@ PYTEST_ARGS ?=
 # Processes that live through all tests hold all code that was ever compiled, which slows down each
 # further compilation and each garbage collection. So these folders, and then the rest, are run apart.
 APART := tests/estimators tests/gp tests/inference
-# Arguments of `make bench-estimators`, such as BENCH_ARGS="--data ../shared/data".
+# Arguments of `make bench-estimators`, such as BENCH_ARGS="--only first".
 BENCH_ARGS ?=
 # Arguments of `make reproduce`, `bench-large` and `bench-speed`, such as ARGS="--data ../shared/data --budget 45".
 ARGS ?=
