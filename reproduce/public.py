@@ -202,22 +202,23 @@ def section(found: Found, plan: Plan) -> Section:
         left_out=" ".join(filter(None, left_out)),
         regression=table(REGRESSION_HEAD, regression_rows(fits, days), left=2),
         classification=table(CLASS_HEAD, class_rows(classes, days), left=2),
+        times=times(fits, SVR) + " " + times(classes, SVC),
+        warned=warnings_of_ours(found),
+    )
+    if not compared:
+        return Section(title, body + "No set has two partitions yet, so nothing is compared.")
+    body += COMPARED_TEXT.format(
         count=len(compared),
         compared=table(COMPARED_HEAD, compared_rows(compared, days), left=3),
         counts=counted(compared),
-        times=times(fits, SVR) + " " + times(classes, SVC),
-        warned=warnings_of_ours(found),
         losses="\n".join(losses(compared)),
         close=close(compared),
     )
-    figures = {}
-    if compared:
-        caption = (
-            "Ours minus the better peer, in nats per new row, with two standard errors; left of "
-            "zero ours is better."
-        )
-        figures["peers"] = figure(compared), caption
-    return Section(title, body, figures)
+    caption = (
+        "Ours minus the better peer, in nats per new row, with two standard errors; left of "
+        "zero ours is better."
+    )
+    return Section(title, body, {"peers": (figure(compared), caption)})
 
 
 def entries(found: Found, measure: Callable[..., Any]) -> Entries:
@@ -314,7 +315,7 @@ def counted(compared: Iterable[tuple[Difference, float]]) -> str:
     """Say how often ours is better, as good and worse."""
     said = [each.verdict(p).strip("*") for each, p in compared]
     shares = (f"{word} {said.count(word)}" for word in ("better", "as good", "worse"))
-    return f"Ours is {', '.join(shares)} times." if said else "Two partitions are needed."
+    return f"Ours is {', '.join(shares)} times."
 
 
 def times(results: Entries, ours: str) -> str:
@@ -382,6 +383,9 @@ that come with the data; other sets are split at random. {left_out}
 {classification}
 Peers' CPU seconds as multiples of ours, the median over the sets. {times} {warned}
 
+"""
+
+COMPARED_TEXT = """\
 ### Against the better peer
 
 {{peers}}
