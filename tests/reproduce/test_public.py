@@ -51,7 +51,7 @@ def test_holm_multiplies_the_smallest_by_all_and_stays_in_order():
 def test_losses_have_causes_or_are_not_explained(monkeypatch):
     monkeypatch.setattr(public, "CAUSES", {"thin": "It was tried."})
     alike = [1.0, 1.1, 0.9, 1.05, 0.95, 1.0, 1.0, 1.0, 1.0, 1.0]
-    shifts = {"thin": 1.0, "thick": 1.0, "even": 0.0, "good": -1.0}
+    shifts = {"thin": 1.0, "thick": 1.0, "even": -0.045, "good": -1.0}  # 0.045 is added below
     measures = {}
     for name, shift in shifts.items():
         task = f"{name} *, n = 100"
