@@ -181,6 +181,7 @@ def standardised(code: str) -> str:
         code.replace("X, y, X_new = load()\n", STANDARDISED)
         .replace("GPy.kern.RBF(1,", "GPy.kern.RBF(X.shape[1], ARD=True,")
         .replace("y.var())\nmodel = gpflow", "y.var(), lengthscales=0 * m + 1)\nmodel = gpflow")
+        .replace("Z = np.quantile(X, np.linspace(0, 1, 50), axis=0)", "Z = X[:50].copy()")
         .replace("save(mean, ", "save(mean + centre, ")
     )
 

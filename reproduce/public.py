@@ -97,14 +97,22 @@ type Entries = dict[str, dict[str, dict[int, Mapping[str, Any]]]]
 # ---- what is measured ----------------------------------------------------------------------------
 
 
-def cells(plan: Plan) -> Iterator[Cell]:
-    """Yield a cell for each partition of a set and each method, the first partitions first."""
+def cells(plan: Plan) -> list[Cell]:
+    """Return a cell for each partition of a set and each method.
+
+    The first partitions are first; ten CPU seconds more are worth as much as a partition later.
+    """
+    return sorted(every_cell(plan), key=lambda cell: cell.arguments["partition"] + cell.cost / 10.0)
+
+
+def every_cell(plan: Plan) -> Iterator[Cell]:
+    """Yield the cells, set by set."""
     kinds = (regression, regressions, REGRESSORS), (classification, classifications, CLASSIFIERS)
-    for partition in range(plan.choose(2 * PARTITIONS, 1)):
-        for measure, tasks, methods in kinds:
-            for task in tasks(plan.data):
-                if partition >= task.partitions or (plan.quick and stem(task.name) not in QUICK):
-                    continue
+    for measure, tasks, methods in kinds:
+        for task in tasks(plan.data):
+            if plan.quick and stem(task.name) not in QUICK:
+                continue
+            for partition in range(plan.choose(task.partitions, 1)):
                 for method in filter(installed, methods):
                     arguments = {"task": task.name, "method": method, "partition": partition}
                     yield Cell(measure, arguments, cost(task.name, method))

@@ -85,8 +85,9 @@ def test_sets_of_the_data_folder_are_named_before_they_are_read(tmp_path):
     others = {name: count for name, count in counts.items() if name not in public.FEW}
     assert len(others) == 15
     assert set(others.values()) == {10}
-    first = [cell.arguments["partition"] for cell in cells]
-    assert first == sorted(first)
+    first = [cell.arguments["partition"] for cell in cells if cell.cost < 1.0]
+    assert max(first[: len(first) // 4]) < 5
+    assert cells[-1].arguments["partition"] == 19
 
 
 def test_only_what_is_installed_is_run(monkeypatch):
