@@ -51,8 +51,8 @@ class Difference:
 
     @property
     def p(self) -> float:
-        """By a paired t test, before any correction; one if there is nothing to test."""
-        if np.ptp(self.values) == 0.0:
+        """By a paired t test, before any correction; one if all differences are the same."""
+        if np.ptp(self.values) <= 1e-12 * max(1.0, np.abs(self.values).max()):
             return 1.0
         return float(stats.ttest_1samp(self.values, 0.0).pvalue)
 

@@ -1,5 +1,6 @@
 """The section on public data, of measures that are made up."""
 
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
@@ -43,27 +44,43 @@ def test_the_peer_is_the_better_one_on_common_partitions():
     assert difference.error == pytest.approx(1.0 / np.sqrt(3.0), rel=1e-15)
 
 
+def test_equal_differences_say_nothing():
+    ours, peer = {0: {"error": 1.1}, 1: {"error": 100.1}}, {0: {"error": 1.0}, 1: {"error": 100.0}}
+    (difference,) = differences({"a set": {"ours": ours, "peer": peer}}, "ours", ["peer"], "error")
+    assert 0.0 < np.ptp(difference.values) < 1e-13  # by rounding
+    assert difference.p == 1.0
+
+
 def test_holm_multiplies_the_smallest_by_all_and_stays_in_order():
     np.testing.assert_allclose(holm([0.01, 0.04, 0.03]), [0.03, 0.06, 0.06], rtol=1e-15)
     np.testing.assert_allclose(holm([0.9, 0.5]), [1.0, 1.0], rtol=1e-15)
 
 
-def test_losses_have_causes_or_are_not_explained(monkeypatch):
-    monkeypatch.setattr(public, "CAUSES", {"thin": "It was tried."})
+def test_losses_have_causes_or_are_not_explained(monkeypatch, tmp_path):
+    monkeypatch.setattr(public, "CAUSES", {"boston": "It was tried."})
+    for name in public.FOLDERS:
+        (tmp_path / name).mkdir()
     alike = [1.0, 1.1, 0.9, 1.05, 0.95, 1.0, 1.0, 1.0, 1.0, 1.0]
-    shifts = {"thin": 1.0, "thick": 1.0, "even": -0.045, "good": -1.0}  # 0.045 is added below
+    shifts = {  # to which 0.045 is added below
+        "boston, n = 455": 1.0,
+        "robot arm, n = 200": 1.0,
+        "laser, n = 500": -0.045,
+        "diabetes, n = 342": -1.0,
+    }
     measures = {}
-    for name, shift in shifts.items():
-        task = f"{name} *, n = 100"
+    for task, shift in shifts.items():
         ours = [value + shift + 0.01 * k for k, value in enumerate(alike)]
         measures |= found(task, public.SVR, ours) | found(task, "GPR", alike)
-    body = public.section(measures, Plan(False)).body
-    losses = body.partition("### Where the library loses, and why")[2]
-    assert "- **thin *, n = 100**: NLPD +1.0 ± 0.0096 against GPR. It was tried." in losses
-    assert "- **thick *, n = 100**: NLPD +1.0 ± 0.0096 against GPR. Not explained." in losses
-    assert "good" not in losses
-    assert "for all 8 comparisons" in body  # four sets, RMSE and NLPD
-    assert "Ours is better 1, as good 5, worse 2 times." in body.replace("\n", " ")
+    section = public.section(measures, Plan(False, tmp_path))
+    losses = section.body.partition("### Where the library loses, and why")[2]
+    assert "- **boston, n = 455**: NLPD +1.0 ± 0.0096 against GPR. It was tried." in losses
+    assert "- **robot arm, n = 200**: NLPD +1.0 ± 0.0096 against GPR. Not explained." in losses
+    assert "diabetes" not in losses
+    assert "for all 8 comparisons" in section.body  # four sets, RMSE and NLPD
+    assert "Ours is better 1, as good 5, worse 2 times." in section.body.replace("\n", " ")
+    (picture, _) = section.figures["peers"]
+    assert len(picture.axes) == 2
+    plt.close(picture)
 
 
 def test_every_method_has_a_cost():
