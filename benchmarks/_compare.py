@@ -62,9 +62,9 @@ class Difference:
 
 
 def differences(
-    entries: Entries, ours: str, peers: Sequence[str], key: str
+    entries: Entries, ours: str, peers: Sequence[str], key: str, least: int = 1
 ) -> Iterator[Difference]:
-    """Yield the comparison with the better peer of each set that has one."""
+    """Yield the comparison with the better peer of each set, on so many partitions at least."""
     for task, methods in entries.items():
         mine = methods.get(ours, {})
         options = []
@@ -72,7 +72,7 @@ def differences(
             theirs = methods.get(peer, {})
             common = [s for s in sorted(mine) if s in theirs and key in theirs[s]]
             values = np.array([mine[s][key] - theirs[s][key] for s in common])
-            if values.size:
+            if values.size >= least:
                 options.append(Difference(task, peer, key, values))
         if options:
             yield max(options, key=lambda found: (found.values.size > 1, found.mean))

@@ -10,13 +10,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import matplotlib.pyplot as plt
 import numpy as np
-from matplotlib.figure import Figure
 from sklearn.exceptions import ConvergenceWarning
 
 import pymc_bsvm as bsvm
-from benchmarks._compare import LEVEL, Difference, differences, holm
 from benchmarks._peers import (
     GPFLOW_ARD,
     GPY_ARD,
@@ -42,18 +39,16 @@ from benchmarks._sets import (
     regression_tasks,
 )
 from pymc_bsvm.estimators import BayesianSVC, BayesianSVR
-from pymc_bsvm.reporting.style import BLUE, GREY, ORANGE
 from reproduce.cell import Cell, Measured
-from reproduce.page import Section, dates, number, power, table
+from reproduce.page import Section, dates, number, table
 from reproduce.plan import Plan
 from reproduce.store import Found
+from reproduce.versus import SVC, SVR, Entries, mean_of, stem, versus
 
 __all__ = ["cells", "classification", "regression", "section"]
 
-SVR, SVC = "BayesianSVR, ARD by evidence", "BayesianSVC"
 FOLDERS = ("boston", "robot_arm", "abalone", "santafe_a", *KEPT)
 QUICK = ("friedman1", "robot arm", "iris", "wine", "thyroid")
-ENOUGH = 3  # partitions, for a comparison
 PARTITIONS, FEW, LASER = 10, {"abalone": 3, "digits": 3, "thyroid": 20}, "laser, n = 500"
 
 STUDENTS = {"GPy Student-t": ("GPy", GPY_ARD), "GPflow SVGP Student-t": ("gpflow", GPFLOW_ARD)}
@@ -87,12 +82,6 @@ COSTS = {  # CPU seconds of 300 rows, and the power of the rows with which they 
     "SVC grid + Platt": (1.5, 1.0),
     "GPC": (0.2, 2.0),
 }
-MEASURES = {"rmse": "RMSE", "nlpd": "NLPD", "error": "error, %", "log loss": "log loss"}
-
-# Why the library loses, by set; each was found by an experiment that its sentence names.
-CAUSES: dict[str, str] = {}
-
-type Entries = dict[str, dict[str, dict[int, Mapping[str, Any]]]]
 
 
 # ---- what is measured ----------------------------------------------------------------------------
@@ -133,11 +122,6 @@ def classifications(data: Path | None) -> Iterator[Task]:
         if stem(task.name) == "waveform" and data is not None and (data / "waveform").is_dir():
             task = kept_task(data, "waveform", PARTITIONS)
         yield task._replace(partitions=FEW.get(stem(task.name), PARTITIONS))
-
-
-def stem(task: str) -> str:
-    """Return the name of a set without its number of rows and its star."""
-    return task.partition(",")[0].removesuffix(" *")
 
 
 def installed(method: str) -> bool:
@@ -201,7 +185,6 @@ def section(found: Found, plan: Plan) -> Section:
         return Section(title, "Nothing is measured yet.")
     found = {cell: found[cell] for cell in every_cell(plan) if cell in found}
     fits, classes = entries(found, regression), entries(found, classification)
-    compared = comparisons(fits, classes)
     days = {name: dates(of_task(found, name)) for name in (*fits, *classes)}
     absent = [name for name, (module, _) in STUDENTS.items() if find_spec(module) is None]
     left_out = [plan.missing(*FOLDERS)]
@@ -215,20 +198,8 @@ def section(found: Found, plan: Plan) -> Section:
         times=times(fits, SVR) + " " + times(classes, SVC),
         warned=warnings_of_ours(found),
     )
-    if not compared:
-        return Section(title, body + "No set has three partitions yet, so nothing is compared.")
-    body += COMPARED_TEXT.format(
-        count=len(compared),
-        compared=table(COMPARED_HEAD, compared_rows(compared, days), left=3),
-        counts=counted(compared),
-        losses="\n".join(losses(compared)),
-        close=close(compared),
-    )
-    caption = (
-        "Ours minus the better peer, in nats per new row, with two standard errors: blue where "
-        "ours is better and orange where it is worse after the correction, grey where as good."
-    )
-    return Section(title, body, {"peers": (figure(compared), caption)})
+    more, figures = versus(fits, classes, days)
+    return Section(title, body + more, figures)
 
 
 def entries(found: Found, measure: Callable[..., Any]) -> Entries:
@@ -249,9 +220,6 @@ def of_task(found: Found, task: str) -> Iterator[Measured]:
 MEANS = "set | method | CPU s | {} | partitions | measured"
 REGRESSION_HEAD = MEANS.format("RMSE | NLPD | inside 90 %").split(" | ")
 CLASS_HEAD = MEANS.format("error, % | log loss | calibration error, %").split(" | ")
-COMPARED_HEAD = (
-    "set | measure | better peer | ours minus its | partitions | p | so ours is | measured"
-).split(" | ")
 
 
 def regression_rows(fits: Entries, days: Mapping[str, str]) -> Iterator[list[str]]:
@@ -280,54 +248,6 @@ def means(
             yield task, method, mean, str(len(parts))
 
 
-def mean_of(parts: Mapping[int, Mapping[str, float]], key: str) -> float:
-    """Return a mean over partitions; NaN of what a method does not have."""
-    return float(np.mean([result.get(key, np.nan) for result in parts.values()]))
-
-
-def comparisons(fits: Entries, classes: Entries) -> list[tuple[Difference, float]]:
-    """Return the differences with the better peers, and p values corrected for all of them."""
-    every = [
-        each
-        for results, ours, methods, keys in (
-            (fits, SVR, REGRESSORS, ("rmse", "nlpd")),
-            (classes, SVC, CLASSIFIERS, ("error", "log loss")),
-        )
-        for key in keys
-        for each in differences(results, ours, peers(methods), key)
-        if each.values.size >= ENOUGH
-    ]
-    return list(zip(every, holm([each.p for each in every]), strict=True))
-
-
-def peers(methods: Iterable[str]) -> list[str]:
-    """Return the methods that are not ours."""
-    return [method for method in methods if not method.startswith("Bayesian")]
-
-
-def compared_rows(
-    compared: Iterable[tuple[Difference, float]], days: Mapping[str, str]
-) -> Iterator[list[str]]:
-    """Yield a row for each comparison."""
-    for each, p in compared:
-        shown, count = difference(each), str(each.values.size)
-        said = [MEASURES[each.key], each.peer, shown, count, power(p), each.verdict(p)]
-        yield [each.task, *said, days[each.task]]
-
-
-def difference(each: Difference) -> str:
-    """Return a mean difference with its standard error."""
-    sign = "+" if each.mean >= 0.0 else "-"
-    return f"{sign}{number(abs(each.mean), 2)} ± {number(each.error, 2)}"
-
-
-def counted(compared: Iterable[tuple[Difference, float]]) -> str:
-    """Say how often ours is better, as good and worse."""
-    said = [each.verdict(p).strip("*") for each, p in compared]
-    shares = (f"{word} {said.count(word)}" for word in ("better", "as good", "worse"))
-    return f"Ours is {', '.join(shares)} times."
-
-
 def times(results: Entries, ours: str) -> str:
     """Say how many times as long the peers take, the median over the sets."""
     ratios: dict[str, list[float]] = {}
@@ -344,29 +264,6 @@ def warnings_of_ours(found: Found) -> str:
     """Say how many of our searches did not converge."""
     ours = [m.result["warned"] for c, m in found.items() if c.arguments["method"][:3] == "Bay"]
     return f"{sum(ours)} of our {len(ours)} fits ended with a ConvergenceWarning."
-
-
-def losses(compared: Iterable[tuple[Difference, float]]) -> Iterator[str]:
-    """Yield where ours is worse, with the cause if it is known."""
-    worse: dict[str, list[str]] = {}
-    for each, p in compared:
-        if each.verdict(p) == "**worse**":
-            said = f"{MEASURES[each.key]} {difference(each)} against {each.peer}"
-            worse.setdefault(each.task, []).append(said)
-    for task, said in worse.items():
-        yield f"- **{task}**: {'; '.join(said)}. {CAUSES.get(stem(task), 'Not explained.')}"
-    if not worse:
-        yield "Nowhere, as far as it is measured."
-
-
-def close(compared: Iterable[tuple[Difference, float]]) -> str:
-    """Name what would be worse without the correction."""
-    said = [
-        f"{each.task} ({MEASURES[each.key]}, {difference(each)} against {each.peer})"
-        for each, p in compared
-        if each.p <= LEVEL < p and each.mean > 0.0
-    ]
-    return f"Worse only before the correction: {'; '.join(said)}." if said else ""
 
 
 TEXT = """\
@@ -396,45 +293,3 @@ that come with the data; other sets are split at random. {left_out}
 Peers' CPU seconds as multiples of ours, the median over the sets. {times} {warned}
 
 """
-
-COMPARED_TEXT = """\
-### Against the better peer
-
-{{peers}}
-
-Ours minus the peer with the better mean, paired by partitions, with its standard error. p is that
-of a t test, corrected by Holm's method for all {count} comparisons of this table. Random partitions
-share rows, and the test takes them as independent, so that their p is too small. {counts}
-
-{compared}
-### Where the library loses, and why
-
-{losses}
-
-{close}
-"""
-
-
-COLOURS = {"better": BLUE, "as good": GREY, "**worse**": ORANGE}
-
-
-def figure(compared: Iterable[tuple[Difference, float]]) -> Figure:
-    """Draw the differences of the log scores."""
-    with plt.rc_context({"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}):
-        drawn, axes = plt.subplots(1, 2, figsize=(10.0, 4.2), layout="constrained")
-        for ax, key, title in (
-            (axes[0], "nlpd", "Regression: NLPD"),
-            (axes[1], "log loss", "Classification: log loss"),
-        ):
-            rows = [(each, p) for each, p in compared if each.key == key]
-            for place, (each, p) in enumerate(rows):
-                colour = COLOURS[each.verdict(p)]
-                ax.errorbar(
-                    each.mean, place, xerr=2.0 * each.error, fmt="o", color=colour, ms=4, capsize=2
-                )
-            labels = [f"{stem(each.task)}\n{each.peer}" for each, _ in rows]
-            ax.set_yticks(range(len(rows)), labels, fontsize=7)
-            ax.axvline(0.0, color="0.6", lw=0.8, zorder=0)
-            ax.invert_yaxis()
-            ax.set(title=title, xlabel="ours minus the better peer, nats per row")
-    return drawn

@@ -57,7 +57,7 @@ def test_holm_multiplies_the_smallest_by_all_and_stays_in_order():
 
 
 def test_losses_have_causes_or_are_not_explained(monkeypatch, tmp_path):
-    monkeypatch.setattr(public, "CAUSES", {"boston": "It was tried."})
+    monkeypatch.setattr("reproduce.versus.CAUSES", {"boston": "It was tried."})
     for name in public.FOLDERS:
         (tmp_path / name).mkdir()
     alike = [1.0, 1.1, 0.9, 1.05, 0.95, 1.0, 1.0, 1.0, 1.0, 1.0]
