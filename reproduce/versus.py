@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
 
-from benchmarks._compare import LEVEL, Difference, differences, holm
+from benchmarks._compare import Difference, differences, holm
 from pymc_bsvm.reporting.style import BLUE, GREY, ORANGE
 from reproduce.page import number, power, table
 
@@ -31,6 +31,17 @@ The best rule is the nearest class mean, and an SVM with a small C comes near it
 rows pull alike. On four sets the class means err on 2.2 %, a linear SVC with C = 0.001 on 2.4 % and
 with C = 1 on 3.3 %, `BayesianSVC(kernel="linear")` on 3.0 %: the likelihood of a label asks on
 which side of the border a row is, and learns from those near it.""",
+    "heart": """\
+As on twonorm: on six partitions a linear SVC with C = 0.01 errs on 15.7 %, with C = 1 on 18.5 %,
+`BayesianSVC()` on 18.5 % and with a linear kernel on 17.3 %.""",
+    "ringnorm": """\
+The likelihood: with `loss="logistic"` the error is 1.70 %, mean of four sets, where the
+trigonometric default has 1.81 % and the grid 1.73 %.""",
+    "digits": """\
+The scaling of the columns, which makes pixels that hardly vary as wide as the others: with
+`standardize=False` the error is 2.8 %, mean of two partitions, where the default has 4.0 % and the
+grid 2.9 %. It is not that classes are told apart each from the rest: the grid's machine has 3.0 %
+in that way.""",
     "diabetes": """\
 In part `ard="auto"`: ten length-scales gain 5 to 9 nats of evidence, and it asks for one for each
 of the nine more. Means of three partitions: RMSE 55.6 with "auto", 55.2 with `ard=True`, 54.7 by
@@ -62,8 +73,8 @@ def versus(
         count=len(compared),
         compared=table(COMPARED_HEAD, compared_rows(compared, days), left=3),
         counts=counted(compared),
-        losses="\n".join(losses(compared)),
-        close=close(compared),
+        losses="\n".join(losses(compared, surely)),
+        close="\n".join(losses(compared, barely)),
         intervals="\n".join(intervals(fits)),
     )
     caption = (
@@ -126,27 +137,29 @@ def counted(compared: Iterable[tuple[Difference, float]]) -> str:
     return f"Ours is {', '.join(shares)} times."
 
 
-def losses(compared: Iterable[tuple[Difference, float]]) -> Iterator[str]:
+def surely(each: Difference, p: float) -> bool:
+    """Tell whether ours is worse after the correction."""
+    return each.verdict(p) == "**worse**"
+
+
+def barely(each: Difference, p: float) -> bool:
+    """Tell whether ours would be worse without the correction alone."""
+    return each.verdict(each.p) == "**worse**" != each.verdict(p)
+
+
+def losses(
+    compared: Iterable[tuple[Difference, float]], lost: Callable[[Difference, float], bool]
+) -> Iterator[str]:
     """Yield where ours is worse, with the cause if it is known."""
     worse: dict[str, list[str]] = {}
     for each, p in compared:
-        if each.verdict(p) == "**worse**":
+        if lost(each, p):
             said = f"{MEASURES[each.key]} {difference(each)} against {each.peer}"
             worse.setdefault(each.task, []).append(said)
     for task, said in worse.items():
         yield f"- **{task}**: {'; '.join(said)}. {CAUSES.get(stem(task), UNKNOWN)}"
     if not worse:
-        yield "Nowhere, as far as it is measured."
-
-
-def close(compared: Iterable[tuple[Difference, float]]) -> str:
-    """Name what would be worse without the correction."""
-    said = [
-        f"{each.task} ({MEASURES[each.key]}, {difference(each)} against {each.peer})"
-        for each, p in compared
-        if each.p <= LEVEL < p and each.mean > 0.0
-    ]
-    return f"Worse only before the correction: {'; '.join(said)}." if said else ""
+        yield "None."
 
 
 def intervals(fits: Entries) -> Iterator[str]:
@@ -173,7 +186,11 @@ share rows, and the test takes them as independent, so that their p is too small
 {compared}
 ### Where the library loses, and why
 
+After the correction:
+
 {losses}
+
+Before it alone, at the level of 5 %:
 
 {close}
 
