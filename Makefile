@@ -18,16 +18,16 @@ PYTEST_ARGS ?=
 # Processes that live through all tests hold all code that was ever compiled, which slows down each
 # further compilation and each garbage collection. So these folders, and then the rest, are run apart.
 APART := tests/estimators tests/gp tests/inference
-# Arguments of `make bench-estimators`, such as BENCH_ARGS="--data ../shared/data".
+# Arguments of `make bench-estimators`, such as BENCH_ARGS="--only first".
 BENCH_ARGS ?=
-# Arguments of `make bench-large` and `bench-speed`, such as ARGS="--data ../shared/data --budget 45".
+# Arguments of `make reproduce`, `bench-large` and `bench-speed`, such as ARGS="--data ../shared/data --budget 45".
 ARGS ?=
 # The folder whose notebooks `make notebooks` executes.
 BOOKS ?= notebooks
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: bench-calibration bench-estimators bench-evidence bench-intervals bench-large bench-low-rank bench-partial bench-points bench-solver bench-speed help setup base-env test-env dev-env demo test test-lowest test-slow lint format types docs notebooks clean
+.PHONY: bench-calibration bench-estimators bench-evidence bench-intervals bench-large bench-low-rank bench-partial bench-points bench-solver bench-speed help setup base-env test-env dev-env demo reproduce test test-lowest test-slow lint format types docs notebooks clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1|/' \
@@ -46,6 +46,9 @@ dev-env:
 
 demo: base-env ## run the demo; its report and figures go to demo/output
 	@$(THREADS) $(PY) -m demo
+
+reproduce: test-env ## the papers' experiments, with ARGS="--quick --data FOLDER" or "--full ..."; writes report.md
+	@$(THREADS) $(PY) -m reproduce $(ARGS)
 
 test: test-env ## run the tests, without the slow ones
 	@selected=0; failed=0; for part in $(APART) "tests $(APART:%=--ignore=%)"; do \

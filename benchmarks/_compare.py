@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,9 +12,70 @@ from scipy import stats
 if TYPE_CHECKING:
     from benchmarks.estimators import Book
 
-__all__ = ["holm", "with_better_peer"]
+__all__ = ["Difference", "differences", "holm", "with_better_peer"]
 
 LEVEL = 0.05
+
+type Entries = Mapping[str, Mapping[str, Mapping[int, Mapping[str, float]]]]
+"""Measures by set, method and partition."""
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Ours minus the peer's, on the partitions of a set that both have.
+
+    Attributes
+    ----------
+    task, peer, key : str
+        The set, the peer whose mean is better than that of the others, and the measure, of which
+        less is better.
+    values : ndarray
+        Of each partition.
+    """
+
+    task: str
+    peer: str
+    key: str
+    values: np.ndarray
+
+    @property
+    def mean(self) -> float:
+        """The mean of the differences."""
+        return float(self.values.mean())
+
+    @property
+    def error(self) -> float:
+        """Its standard error; NaN of a single partition."""
+        n = self.values.size
+        return float(self.values.std(ddof=1) / np.sqrt(n)) if n > 1 else np.nan
+
+    @property
+    def p(self) -> float:
+        """By a paired t test, before any correction; one if all differences are the same."""
+        if np.ptp(self.values) <= 1e-12 * max(1.0, np.abs(self.values).max()):
+            return 1.0
+        return float(stats.ttest_1samp(self.values, 0.0).pvalue)
+
+    def verdict(self, p: float) -> str:
+        """Say what follows from a corrected p value."""
+        return "as good" if p > LEVEL else "better" if self.mean < 0.0 else "**worse**"
+
+
+def differences(
+    entries: Entries, ours: str, peers: Sequence[str], key: str, least: int = 1
+) -> Iterator[Difference]:
+    """Yield the comparison with the better peer of each set, on so many partitions at least."""
+    for task, methods in entries.items():
+        mine = methods.get(ours, {})
+        options = []
+        for peer in peers:
+            theirs = methods.get(peer, {})
+            common = [s for s in sorted(mine) if s in theirs and key in theirs[s]]
+            values = np.array([mine[s][key] - theirs[s][key] for s in common])
+            if values.size >= least:
+                options.append(Difference(task, peer, key, values))
+        if options:
+            yield max(options, key=lambda found: (found.values.size > 1, found.mean))
 
 
 def holm(p: Sequence[float]) -> np.ndarray:
@@ -29,18 +91,8 @@ def with_better_peer(
     book: Book, ours: str, peers: Sequence[str], key: str, digits: int
 ) -> Iterator[list[str]]:
     """Yield, for each set, ours against the peer with the better mean; less is better."""
-    found = []
-    for task, methods in book.entries.items():
-        mine = methods[ours]
-        known = [peer for peer in peers if peer in methods]
-        peer = min(known, key=lambda name: np.mean([r[key] for r in methods[name].values()]))
-        common = sorted(mine.keys() & methods[peer].keys())
-        d = np.array([mine[s][key] - methods[peer][s][key] for s in common])
-        p = float(stats.ttest_1samp(d, 0.0).pvalue) if np.ptp(d) > 0.0 else 1.0
-        found.append((task, peer, d, p))
-    corrected = holm([p for *_, p in found])
-    for (task, peer, d, _), p in zip(found, corrected, strict=True):
-        said = "as good" if p > LEVEL else "better" if d.mean() < 0.0 else "**worse**"
-        error = d.std(ddof=1) / np.sqrt(d.size)
-        shown = f"{d.mean():+.{digits}f} ± {error:.{digits}f}"
-        yield [task, peer, shown, str(d.size), f"{p:.2g}", said]
+    found = list(differences(book.entries, ours, peers, key))
+    for each, p in zip(found, holm([d.p for d in found]), strict=True):
+        shown = f"{each.mean:+.{digits}f} ± {each.error:.{digits}f}"
+        count = str(each.values.size)
+        yield [each.task, each.peer, shown, count, f"{p:.2g}", each.verdict(p)]

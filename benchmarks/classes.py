@@ -19,20 +19,9 @@ import numpy as np
 
 from benchmarks._compare import with_better_peer
 from benchmarks._machine import machine
-from benchmarks.estimators import (
-    Book,
-    Clock,
-    Split,
-    Task,
-    Verdict,
-    classification_tasks,
-    gpc,
-    of_verdict,
-    svc_platt,
-    table,
-    two_gaussians,
-)
-from pymc_bsvm.estimators import BayesianSVC
+from benchmarks._peers import bayesian_svc, gpc, of_verdict, svc_platt
+from benchmarks._sets import Task, classification_tasks, two_gaussians
+from benchmarks.estimators import Book, table
 
 REPORT = Path(__file__).with_suffix(".md")
 OURS: dict[str, dict[str, Any]] = {
@@ -45,15 +34,6 @@ PEERS = (GPC, GRID)
 COMPARED = "set | better peer | ours minus its | partitions | p | so ours is"
 ALL = "set | method | CPU s | error, % | log loss | calibration error, % | partitions"
 KEYS = {"cpu": 2, "error": 2, "log loss": 4, "ece": 2}
-
-
-def bayesian_svc(split: Split, **settings: Any) -> Verdict:
-    """Fit ours."""
-    model = BayesianSVC(random_state=0, **settings)
-    with Clock() as clock:
-        model.fit(split.X, split.y)
-    probability = np.asarray(model.predict_proba(split.X_new))
-    return Verdict(clock.cpu, clock.wall, model.support_.size, probability)
 
 
 def tasks(data: Path, partitions: int) -> Iterator[Task]:

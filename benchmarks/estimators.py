@@ -3,14 +3,13 @@
 One BLAS thread, nothing in parallel. CPU seconds are those of the process, so that
 other work on the machine spoils them less than it spoils wall time.
 
-    OPENBLAS_NUM_THREADS=1 python benchmarks/estimators.py [--data FOLDER] [--quick]
-        [--only sinc regression classification first] [--gpy PYTHON] [--gpflow PYTHON]
-        [--resume FILE]
+    OPENBLAS_NUM_THREADS=1 python -m benchmarks.estimators [--quick] [--only sinc first]
+        [--gpy PYTHON] [--gpflow PYTHON] [--resume FILE]
 
-`--data` is a folder of data sets as `pymc_bsvm.datasets.load_folder` reads them. `--gpy` and
-`--gpflow` are interpreters that have GPy and GPflow; without them their Student-t processes are
-left out. `--only` rewrites these sections and keeps the others of the page. `--resume` keeps the
-measure of each fit in a file and goes on from those that are in it.
+`--gpy` and `--gpflow` are interpreters that have GPy and GPflow; without them their Student-t
+processes are left out. `--only` rewrites these sections and keeps the others of the page.
+`--resume` keeps the measure of each fit in a file and goes on from those that are in it. Public
+data are compared by `python -m reproduce --only public`.
 """
 
 from __future__ import annotations
@@ -32,377 +31,31 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from itertools import product
 from pathlib import Path
-from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy import stats
-from sklearn import datasets
-from sklearn.calibration import CalibratedClassifierCV
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.gaussian_process import GaussianProcessClassifier, GaussianProcessRegressor
-from sklearn.gaussian_process.kernels import RBF, ConstantKernel, WhiteKernel
-from sklearn.metrics import log_loss
-from sklearn.model_selection import GridSearchCV
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
-from sklearn.svm import SVC, SVR
 
 import pymc_bsvm as bsvm
 from benchmarks._machine import machine
-from pymc_bsvm.estimators import BayesianSVC, BayesianSVR
+from benchmarks._peers import (
+    GPFLOW,
+    GPY,
+    Clock,
+    Forecast,
+    bayesian_svr,
+    gpr,
+    of_forecast,
+    student,
+    svr_grid,
+)
+from benchmarks._sets import Split, sinc
+from pymc_bsvm.estimators import BayesianSVR
 
 REPORT = Path(__file__).with_suffix(".md")
 CAP = 60.0  # CPU seconds; a peer that would need more at a size is left out there
-GRID_C, GRID_GAMMA = np.logspace(-2, 4, 7), np.logspace(-3, 3, 7)
-COVERAGE = 0.9
-SVR_NAME, SVC_NAME = "BayesianSVR", "BayesianSVC"
-ARD = f"{SVR_NAME}, ARD"
-BY_EVIDENCE = ", beta by evidence"
+SVR_NAME, BY_EVIDENCE = "BayesianSVR", ", beta by evidence"
 VERDICTS = ("better", "as good", "worse")
-
-type Array = NDArray[np.float64]
-
-
-# ---- data ----------------------------------------------------------------------------------------
-
-
-class Split(NamedTuple):
-    """Training rows, new rows, and for simulated regression the noise-free new targets."""
-
-    X: Array
-    y: Any
-    X_new: Array
-    y_new: Any
-    truth: Array | None = None
-
-
-class Task(NamedTuple):
-    """A data set with a split for each number of a partition."""
-
-    name: str
-    split: Callable[[int], Split]
-    partitions: int
-
-
-def sinc(outliers: float, n: int, seed: int) -> Split:
-    """Return sinc data; the new targets have outliers, too."""
-    draw = partial(bsvm.datasets.sinc, noise="gaussian", sigma=0.1, outliers=outliers)
-    X, y = draw(n, random_state=seed)
-    X_new, y_new = draw(2000, random_state=1000 + seed)
-    return Split(X, y, X_new, y_new, np.sinc(X_new[:, 0] / np.pi))
-
-
-def friedman(seed: int) -> Split:
-    """Return Friedman's first function: five inputs matter, five do not."""
-    X, y = datasets.make_friedman1(200, noise=1.0, random_state=seed)
-    X_new, truth = datasets.make_friedman1(2000, noise=0.0, random_state=1000 + seed)
-    noise = np.random.default_rng(seed).normal(size=2000)
-    return Split(X, y, X_new, truth + noise, truth)
-
-
-def two_gaussians(n: int, seed: int) -> Split:
-    """Return two normal classes with different covariances; the best error is 14.6 %."""
-
-    def draw(count: int, rng: np.random.Generator) -> tuple[Array, Array]:
-        labels = rng.integers(2, size=count)
-        root = np.linalg.cholesky([[1.5, 1.2], [1.2, 1.5]])
-        z = rng.normal(size=(count, 2))
-        shift = np.array([1.0, 0.0])
-        return np.where(labels[:, None] == 1, z @ root.T + shift, z - shift), labels
-
-    return Split(
-        *draw(n, np.random.default_rng(seed)), *draw(4000, np.random.default_rng(1000 + seed))
-    )
-
-
-def simulated(draw: Callable[..., tuple[Array, Array]], n: int, seed: int) -> Split:
-    """Return rows of one of Breiman's problems."""
-    return Split(*draw(n, random_state=seed), *draw(4000, random_state=1000 + seed))
-
-
-def shuffled(X: Array, y: Array, n: int, seed: int, most_new: int = 2000) -> Split:
-    """Return n random rows and the others."""
-    order = np.random.default_rng(seed).permutation(len(y))
-    train, new = order[:n], order[n : n + most_new]
-    return Split(X[train], y[train], X[new], y[new])
-
-
-def kept(folder: Path, seed: int) -> Split:
-    """Return a partition that comes with the data."""
-    return Split(*bsvm.datasets.load_folder(folder).split(seed))
-
-
-def regression_tasks(data: Path | None, partitions: int) -> Iterable[Task]:
-    """Return the sets of the section on regression."""
-    yield Task("friedman1, n = 200", friedman, partitions)
-    X, y = datasets.load_diabetes(return_X_y=True)
-    yield Task("diabetes, n = 342", partial(shuffled, X, y, 342), partitions)
-    if data is None:
-        return
-    boston = bsvm.datasets.load_folder(data / "boston")
-    yield Task("boston, n = 455", partial(shuffled, boston.X, boston.y, 455), partitions)
-    arm = bsvm.datasets.load_folder(data / "robot_arm", targets=2)
-    yield Task("robot arm, n = 200", partial(shuffled, arm.X, arm.y[:, 0], 200), partitions)
-    abalone = bsvm.datasets.load_folder(data / "abalone")
-    few = min(partitions, 2)
-    yield Task("abalone, n = 1000", partial(shuffled, abalone.X, abalone.y, 1000), few)
-
-
-def classification_tasks(data: Path | None, partitions: int) -> Iterable[Task]:
-    """Return the sets of the section on classification."""
-    for name in ("twonorm", "ringnorm", "waveform"):
-        draw = getattr(bsvm.datasets, name)
-        yield Task(f"{name}, n = 400", partial(simulated, draw, 400), partitions)
-    few = min(partitions, 3)
-    for name, n, count in (
-        ("breast_cancer", 285, partitions),
-        ("iris", 75, partitions),
-        ("wine", 89, partitions),
-        ("digits", 500, few),
-    ):
-        X, y = getattr(datasets, f"load_{name}")(return_X_y=True)
-        yield Task(f"{name.replace('_', ' ')}, n = {n}", partial(shuffled, X, y, n), count)
-    if data is None:
-        return
-    for name in ("banana", "diabetis", "heart", "thyroid", "titanic"):
-        n = bsvm.datasets.load_folder(data / name).train[0].size
-        yield Task(f"{name} *, n = {n}", partial(kept, data / name), partitions)
-
-
-# ---- what is compared ----------------------------------------------------------------------------
-
-
-class Clock:
-    """CPU and wall seconds of a block."""
-
-    def __enter__(self) -> Self:
-        self._cpu, self._wall = time.process_time(), time.perf_counter()
-        return self
-
-    def __exit__(self, *_: type[BaseException] | BaseException | TracebackType | None) -> None:
-        self.cpu = time.process_time() - self._cpu
-        self.wall = time.perf_counter() - self._wall
-
-
-class Forecast(NamedTuple):
-    """What a regression method says of the new rows, and what it cost."""
-
-    cpu: float
-    wall: float
-    support: float
-    mean: Array
-    log_density: Array
-    covered: NDArray[np.bool_]
-
-
-def gaussian(clock: Clock, support: float, split: Split, mean: Array, std: Any) -> Forecast:
-    """Return the forecast of a normal predictive distribution."""
-    z = (split.y_new - mean) / std
-    inside = np.abs(z) <= stats.norm.ppf(0.5 + 0.5 * COVERAGE)
-    return Forecast(
-        clock.cpu, clock.wall, support, mean, stats.norm.logpdf(z) - np.log(std), inside
-    )
-
-
-def bayesian_svr(split: Split, seed: int, **settings: Any) -> Forecast:
-    """Fit ours."""
-    model = BayesianSVR(random_state=seed, **settings)
-    with Clock() as clock:
-        model.fit(split.X, split.y)
-    low, high = model.predict_interval(split.X_new, COVERAGE)
-    return Forecast(
-        clock.cpu,
-        clock.wall,
-        model.support_.size,
-        np.asarray(model.predict(split.X_new)),
-        model.log_predictive_density(split.X_new, split.y_new),
-        (low <= split.y_new) & (split.y_new <= high),
-    )
-
-
-def svr_grid(split: Split, standardize: bool = True) -> Forecast:
-    """Fit SVR by 5-fold cross-validation; its density is normal with the error of the folds.
-
-    The tube is 0.1, of targets of variance one if they are standardised.
-    """
-    unit = split.y.std() if standardize else 1.0
-    centre = split.y.mean() if standardize else 0.0
-    machine = make_pipeline(StandardScaler(), SVR()) if standardize else make_pipeline(SVR())
-    grid = {"svr__C": GRID_C, "svr__gamma": GRID_GAMMA}
-    search = GridSearchCV(machine, grid, scoring="neg_mean_squared_error", n_jobs=1)
-    with Clock() as clock:
-        search.fit(split.X, (split.y - centre) / unit)
-    mean = centre + unit * search.predict(split.X_new)
-    std = unit * np.sqrt(-search.best_score_)
-    support = search.best_estimator_[-1].support_.size
-    return gaussian(clock, support, split, mean, np.full(mean.size, std))
-
-
-def gpr(split: Split, ard: bool = False) -> Forecast:
-    """Fit a Gaussian process with normal noise."""
-    d = split.X.shape[1]
-    length = np.full(d, np.sqrt(d)) if ard else np.sqrt(d)
-    kernel = ConstantKernel() * RBF(length) + WhiteKernel()
-    scaler = StandardScaler()
-    model = GaussianProcessRegressor(kernel, normalize_y=True)
-    with Clock() as clock:
-        model.fit(scaler.fit_transform(split.X), split.y)
-    mean, std = model.predict(scaler.transform(split.X_new), return_std=True)
-    return gaussian(clock, np.nan, split, mean, std)
-
-
-GPY = """
-import GPy
-X, y, X_new = load()
-begin()
-model = GPy.core.GP(
-    X, y[:, None], GPy.kern.RBF(1, variance=y.var()),
-    GPy.likelihoods.StudentT(deg_free=4.0, sigma2=0.1 * y.var()),
-    inference_method=GPy.inference.latent_function_inference.Laplace(),
-)
-model[".*deg_free"].fix(4.0)  # GPy learns them otherwise
-model.optimize(max_iters=1000)
-end()
-mean, variance = model._raw_predict(X_new)
-save(mean, variance, float(model.likelihood.sigma2[0]) ** 0.5)
-"""
-
-GPFLOW = """
-import gpflow
-X, y, X_new = load()
-begin()
-Z = np.quantile(X, np.linspace(0, 1, 50), axis=0)
-likelihood = gpflow.likelihoods.StudentT(scale=float(0.3 * y.std()), df=4.0)
-kernel = gpflow.kernels.SquaredExponential(variance=y.var())
-model = gpflow.models.SVGP(kernel, likelihood, Z, num_data=y.size)
-gpflow.optimizers.Scipy().minimize(
-    model.training_loss_closure((X, y[:, None])), model.trainable_variables,
-    options={"maxiter": 2000},
-)
-end()
-mean, variance = model.predict_f(X_new)
-save(mean, variance, float(likelihood.scale.numpy()))
-"""
-
-HARNESS = """
-import sys, time
-import numpy as np
-
-def load():
-    data = np.load(sys.argv[1])
-    return data["X"], data["y"], data["X_new"]
-
-def begin():
-    global cpu, wall
-    cpu, wall = time.process_time(), time.perf_counter()
-
-def end():
-    global cpu, wall
-    cpu, wall = time.process_time() - cpu, time.perf_counter() - wall
-
-def save(mean, variance, scale):
-    flat = {"mean": np.ravel(mean), "variance": np.ravel(variance)}
-    np.savez(sys.argv[2], scale=scale, cpu=cpu, wall=wall, **flat)
-"""
-
-
-def student(interpreter: str, code: str, split: Split) -> Forecast:
-    """Fit a Student-t process of another library, with 4 degrees of freedom, imports not timed."""
-    with tempfile.TemporaryDirectory() as folder:
-        given, result = Path(folder) / "in.npz", Path(folder) / "out.npz"
-        np.savez(given, X=split.X, y=split.y, X_new=split.X_new)
-        subprocess.run(
-            [interpreter, "-W", "ignore", "-c", HARNESS + code, str(given), str(result)],
-            check=True,
-            capture_output=True,
-            env={**os.environ, "TF_NUM_INTRAOP_THREADS": "1", "TF_NUM_INTEROP_THREADS": "1"},
-        )
-        out = dict(np.load(result))
-    nodes, weights = np.polynomial.hermite_e.hermegauss(40)
-    latent = out["mean"][:, None] + np.sqrt(out["variance"])[:, None] * nodes
-    noise = stats.t(4.0, scale=out["scale"])
-    residual = split.y_new[:, None] - latent
-    weights = weights / weights.sum()
-    below, tail = noise.cdf(residual) @ weights, 0.5 * (1.0 - COVERAGE)
-    inside = (tail <= below) & (below <= 1.0 - tail)
-    density = np.log(noise.pdf(residual) @ weights)
-    cpu, wall = float(out["cpu"]), float(out["wall"])
-    return Forecast(cpu, wall, np.nan, out["mean"], density, inside)
-
-
-class Verdict(NamedTuple):
-    """Class probabilities of the new rows, and what they cost."""
-
-    cpu: float
-    wall: float
-    support: float
-    probability: Array
-
-
-def bayesian_svc(split: Split, seed: int = 0) -> Verdict:
-    """Fit ours."""
-    model = BayesianSVC(random_state=seed)
-    with Clock() as clock:
-        model.fit(split.X, split.y)
-    return Verdict(
-        clock.cpu, clock.wall, model.support_.size, np.asarray(model.predict_proba(split.X_new))
-    )
-
-
-def svc_platt(split: Split) -> Verdict:
-    """Fit SVC by 5-fold cross-validation, then its sigmoid by 5 folds, as scikit-learn advises."""
-    grid = {"svc__C": GRID_C, "svc__gamma": GRID_GAMMA}
-    search = GridSearchCV(make_pipeline(StandardScaler(), SVC()), grid, n_jobs=1)
-    with Clock() as clock:
-        search.fit(split.X, split.y)
-        model = CalibratedClassifierCV(search.best_estimator_, ensemble=False)
-        model.fit(split.X, split.y)
-    support = search.best_estimator_[-1].support_.size
-    return Verdict(clock.cpu, clock.wall, support, model.predict_proba(split.X_new))
-
-
-def gpc(split: Split) -> Verdict:
-    """Fit scikit-learn's Laplace classifier."""
-    kernel = ConstantKernel() * RBF(np.sqrt(split.X.shape[1]))
-    model = make_pipeline(StandardScaler(), GaussianProcessClassifier(kernel))
-    with Clock() as clock:
-        model.fit(split.X, split.y)
-    return Verdict(clock.cpu, clock.wall, np.nan, model.predict_proba(split.X_new))
-
-
-# ---- measures ------------------------------------------------------------------------------------
-
-
-def of_forecast(split: Split, forecast: Forecast) -> dict[str, float]:
-    """Return the measures of a regression method."""
-    target = split.y_new if split.truth is None else split.truth
-    return {
-        "cpu": forecast.cpu,
-        "wall": forecast.wall,
-        "support": forecast.support,
-        "rmse": float(np.sqrt(np.mean((forecast.mean - target) ** 2))),
-        "nlpd": -float(np.mean(forecast.log_density)),
-        "coverage": float(np.mean(forecast.covered)),
-    }
-
-
-def of_verdict(split: Split, verdict: Verdict) -> dict[str, float]:
-    """Return the measures of a classifier: error and calibration error in per cent."""
-    labels = np.unique(split.y)
-    right = labels[verdict.probability.argmax(axis=1)] == split.y_new
-    confidence = verdict.probability.max(axis=1)
-    bins = np.minimum((10 * confidence).astype(int), 9)
-    gaps = [abs(np.sum(right[bins == b] - confidence[bins == b])) for b in range(10)]
-    return {
-        "cpu": verdict.cpu,
-        "wall": verdict.wall,
-        "support": verdict.support,
-        "error": 100.0 * float(np.mean(~right)),
-        "log loss": float(log_loss(split.y_new, verdict.probability, labels=labels)),
-        "ece": 100.0 * float(np.sum(gaps)) / len(right),
-    }
 
 
 class Book:
@@ -538,6 +191,7 @@ def against_best(
 
 TITLES = {
     "sinc": "Sinc, with and without outliers",
+    # Of these the tables are kept; `reproduce/public.py` measures what has taken their place.
     "regression": "Regression with several inputs",
     "classification": "Classification",
     "first": "A new process",
@@ -645,103 +299,6 @@ higher evidence.
 """
 
 
-def regression_section(options: argparse.Namespace) -> str:
-    """Compare on sets with several inputs."""
-    book = Book(options.resume)
-    with_ard = {ARD: {"ard": True}, ARD + BY_EVIDENCE: {"ard": True, "beta": "evidence"}}
-    methods: dict[str, Callable[[Split], Forecast]] = {
-        **{name: partial(bayesian_svr, seed=0, **each) for name, each in OURS.items()},
-        **{name: partial(bayesian_svr, seed=0, **each) for name, each in with_ard.items()},
-        "SVR grid": svr_grid,
-        "GPR": gpr,
-        "GPR, ARD": partial(gpr, ard=True),
-    }
-    tasks = list(regression_tasks(options.data, 2 if options.quick else 5))
-    for task in tasks:
-        for seed in range(task.partitions):
-            split = task.split(seed)
-            for name, method in methods.items():
-                most = 1 if options.quick or "abalone" in task.name else 3
-                if name == "SVR grid" and seed >= most:
-                    continue
-                book.run(task.name, name, seed, lambda s=split, m=method: of_forecast(s, m(s)))
-    rows = [row for task in tasks for row in regression_rows(book, task.name)]
-    compared = against_best(book, [task.name for task in tasks], with_ard, {"rmse": 3, "nlpd": 3})
-    return f"{REGRESSION_TEXT}{table(REGRESSION_HEAD, rows)}\n{compared}\n{book.ending()}"
-
-
-REGRESSION_TEXT = """\
-Random rows are learned and the others predicted. Inputs are standardised for every method. RMSE of
-friedman1 is that of the noise-free function. The robot arm is its first target alone, and abalone
-has 2000 new rows. SVR sees standardised targets, so that its tube is 0.1 of their standard
-deviation.
-
-"""
-
-CLASS_KEYS = {"cpu": -1, "wall": -1, "error": 2, "log loss": 3, "ece": 1, "support": 0}
-
-
-def class_rows(book: Book, task: str) -> Iterable[list[str]]:
-    """Return the rows of a table for a set."""
-    for method, results in book.entries[task].items():
-        values = book.medians(task, method, CLASS_KEYS)
-        digits = CLASS_KEYS.values()
-        shown = [seconds(v) if d < 0 else cell(v, d) for v, d in zip(values, digits, strict=True)]
-        yield [task, method, *shown, str(len(results))]
-
-
-def classification_section(options: argparse.Namespace) -> str:
-    """Compare classifiers."""
-    book = Book(options.resume)
-    methods: dict[str, Callable[[Split], Verdict]] = {
-        SVC_NAME: bayesian_svc,
-        "GPC": gpc,
-        "SVC grid + Platt": svc_platt,
-    }
-    tasks = [
-        Task(f"two Gaussians, n = {n}", partial(two_gaussians, n), count)
-        for n, count in (((200, 2),) if options.quick else ((200, 5), (500, 5), (1000, 3)))
-    ]
-    tasks += list(classification_tasks(options.data, 2 if options.quick else 5))
-    for task in tasks:
-        for seed in range(task.partitions):
-            split = task.split(seed)
-            for name, method in methods.items():
-                if name == "SVC grid + Platt" and options.quick and seed:
-                    continue
-                book.run(task.name, name, seed, lambda s=split, m=method: of_verdict(s, m(s)))
-    rows = [row for task in tasks for row in class_rows(book, task.name)]
-    head = (
-        "set | method | CPU s | wall s | error, % | log loss | calibration error, % | "
-        "support vectors | partitions"
-    )
-    names = [task.name for task in tasks]
-    compared = against_best(book, names, [SVC_NAME], {"error": 2, "log loss": 4})
-    ratios = {
-        task.name: book.medians(task.name, "GPC", ["cpu"])[0]
-        / book.medians(task.name, SVC_NAME, ["cpu"])[0]
-        for task in tasks
-    }
-    missed = [f"{name.split(' *')[0]} ({r:.1f})" for name, r in ratios.items() if r < 5.0]
-    speed = (
-        f"GPC's CPU seconds are {min(ratios.values()):.1f} to {max(ratios.values()):.0f} times "
-        f"ours, median {np.median(list(ratios.values())):.1f}. The goal of 5 is "
-        + (f"missed on {', '.join(missed)}.\n\n" if missed else "met on all sets.\n\n")
-    )
-    body = f"{CLASS_TEXT}{table(head, rows)}\n{compared}\n{speed}{book.ending()}"
-    return body
-
-
-CLASS_TEXT = """\
-"GPC": `Constant * RBF`, one start. "SVC grid + Platt": the grid of 7 x 7 values and 5 folds as for
-SVR, then `CalibratedClassifierCV(best, ensemble=False)`, which is what scikit-learn 1.9 advises
-instead of `probability=True`. Inputs are standardised for every method. The calibration error
-compares probability and frequency of the predicted class in 10 bins. With several classes support
-vectors are those of any machine. Two Gaussians: N((-1, 0), I) and N((1, 0), [[1.5, 1.2], [1.2,
-1.5]]); the best log loss is 0.312. A star marks partitions that come with the data.
-
-"""
-
 FIRST = {
     "nothing": "pass",
     "import pymc_bsvm": "import pymc_bsvm",
@@ -817,8 +374,6 @@ column names those that were imported. The goals are 3 s, and 15 s with an empty
 
 SECTIONS: dict[str, Callable[[argparse.Namespace], str]] = {
     "sinc": sinc_section,
-    "regression": regression_section,
-    "classification": classification_section,
     "first": first_section,
 }
 
@@ -865,7 +420,6 @@ are not those of an independent test.
 def main() -> None:
     """Run the benchmark and write the page."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, help="folder of data sets")
     parser.add_argument("--quick", action="store_true", help="few sizes and partitions; no page")
     parser.add_argument("--only", nargs="+", choices=list(SECTIONS), default=list(SECTIONS))
     parser.add_argument("--resume", type=Path, help="file of measures to go on from")

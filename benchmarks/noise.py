@@ -17,25 +17,12 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from sklearn import datasets
 
-import pymc_bsvm as bsvm
 from benchmarks._compare import with_better_peer
 from benchmarks._machine import machine
-from benchmarks.estimators import (
-    GPY,
-    Book,
-    Forecast,
-    Split,
-    bayesian_svr,
-    friedman,
-    gpr,
-    of_forecast,
-    shuffled,
-    sinc,
-    student,
-    table,
-)
+from benchmarks._peers import GPY_ARD, Forecast, bayesian_svr, gpr, of_forecast, student
+from benchmarks._sets import Split, friedman, of_folder, of_sklearn, sinc
+from benchmarks.estimators import Book, table
 
 REPORT = Path(__file__).with_suffix(".md")
 SHARE, FACTOR = 0.1, 3.0  # of the targets that are made outliers, and their width in sd
@@ -48,31 +35,16 @@ OURS: dict[str, dict[str, Any]] = {
 }
 PEERS = ("GPR", "GPy Student-t")
 COMPARED = "set | better peer | ours minus its | partitions | p | so ours is"
-STANDARDISED = """X, y, X_new = load()
-m, s = X.mean(0), X.std(0)
-X, X_new = (X - m) / s, (X_new - m) / s
-centre = y.mean()
-y = y - centre
-"""
-GPY_ARD = (
-    GPY.replace("GPy.kern.RBF(1,", "GPy.kern.RBF(X.shape[1], ARD=True,")
-    .replace("X, y, X_new = load()\n", STANDARDISED)
-    .replace("save(mean, ", "save(mean + centre, ")
-)
 
 
 def tasks(data: Path) -> Iterator[tuple[str, Callable[[int], Split]]]:
     """Yield the sets; without outliers so far."""
     yield "sinc, n = 200", partial(sinc, 0.0, 200)
     yield "friedman1, n = 200", friedman
-    arm = bsvm.datasets.load_folder(data / "robot_arm", targets=2)
-    yield "robot arm, n = 200", partial(shuffled, arm.X, arm.y[:, 0], 200)
-    boston = bsvm.datasets.load_folder(data / "boston")
-    yield "boston, n = 455", partial(shuffled, boston.X, boston.y, 455)
-    abalone = bsvm.datasets.load_folder(data / "abalone")
-    yield "abalone, n = 500", partial(shuffled, abalone.X, abalone.y, 500)
-    X, y = datasets.load_diabetes(return_X_y=True)
-    yield "diabetes, n = 342", partial(shuffled, X, y, 342)
+    yield "robot arm, n = 200", partial(of_folder, data / "robot_arm", 200, targets=2)
+    yield "boston, n = 455", partial(of_folder, data / "boston", 455)
+    yield "abalone, n = 500", partial(of_folder, data / "abalone", 500)
+    yield "diabetes, n = 342", partial(of_sklearn, "diabetes", 342)
 
 
 def soiled(split: Split, seed: int) -> Split:

@@ -26,22 +26,18 @@ from sklearn.model_selection import GridSearchCV
 import pymc_bsvm as bsvm
 from benchmarks._compare import LEVEL, holm, with_better_peer
 from benchmarks._machine import machine
-from benchmarks.estimators import (
-    Book,
-    Clock,
+from benchmarks._peers import Clock, Verdict, gaussian, of_forecast, of_verdict
+from benchmarks._sets import (
     Split,
     Task,
-    Verdict,
     classification_tasks,
-    gaussian,
-    of_forecast,
-    of_verdict,
+    of_folder,
     regression_tasks,
     shuffled,
     sinc,
-    table,
     two_gaussians,
 )
+from benchmarks.estimators import Book, table
 from pymc_bsvm.estimators import RelevanceVectorClassifier, RelevanceVectorRegressor
 from pymc_bsvm.estimators.scale import Scale
 
@@ -174,8 +170,7 @@ def classifications(data: Path, partitions: int) -> Iterator[Task]:
     for task in classification_tasks(data, partitions):
         name, _, size = task.name.partition(" *, n = ")
         if size:
-            rows = bsvm.datasets.load_folder(data / name)
-            split = partial(shuffled, rows.X, rows.y, int(size))
+            split = partial(of_folder, data / name, int(size))
             yield Task(f"{name}, n = {size}", split, partitions)
         elif not name.startswith("digits"):
             yield task
