@@ -1,0 +1,44 @@
+"""Look measures up, and say in short what many of them say."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from reproduce.cell import Measured
+from reproduce.page import number
+from reproduce.store import Found
+
+__all__ = ["columns", "matching", "quantiles", "results"]
+
+
+def matching(found: Found, measure: Callable[..., Any], **arguments: Any) -> list[Measured]:
+    """Return the measures of a function with some of its arguments."""
+    return [
+        measured
+        for cell, measured in found.items()
+        if cell.measure is measure
+        and all(cell.arguments.get(name) == value for name, value in arguments.items())
+    ]
+
+
+def results(found: Found, measure: Callable[..., Any], **arguments: Any) -> list[Mapping[str, Any]]:
+    """Return what these measures returned."""
+    return [measured.result for measured in matching(found, measure, **arguments)]
+
+
+def columns(found: Sequence[Mapping[str, Any]], name: str) -> list[float]:
+    """Return one number of each result, without those that are None."""
+    return [float(each[name]) for each in found if each.get(name) is not None]
+
+
+def quantiles(values: Sequence[float], digits: int = 3) -> str:
+    """Return the median, with the tenth and the ninetieth percentile if there are several."""
+    if not values:
+        return ""
+    low, middle, high = np.quantile(values, [0.1, 0.5, 0.9])
+    if len(values) == 1:
+        return number(middle, digits)
+    return f"{number(middle, digits)} ({number(low, digits)} to {number(high, digits)})"
