@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from time import process_time
 from typing import Any
@@ -37,7 +37,9 @@ __all__ = [
     "Classifier",
     "PapersEvidence",
     "btsvc",
+    "btsvc_at",
     "chosen_svc",
+    "covariance",
     "folds_of",
     "scores",
     "trained",
@@ -84,12 +86,15 @@ class Classifier:
 
 
 class PapersEvidence:
-    """The log evidence (5.35) in the logarithms of kappa_0, kappa and kappa_b; for `ascend`."""
+    """The log evidence (5.35) in the logarithms of kappa_0, kappa and kappa_b; for `ascend`.
+
+    There is one kappa, or one for each column.
+    """
 
     def __init__(
         self, X: Array, labels: NDArray[np.int64], approximation: Approximation | None = None
     ) -> None:
-        self.y, self.squares = 2.0 * labels - 1.0, cdist(X, X, "sqeuclidean")
+        self.X, self.y = X - X.mean(axis=0), 2.0 * labels - 1.0
         self.approximation = approximation or Laplace(curvature="exact", tol=1e-6)
         self.evaluations, self.log_evidence = 0, -np.inf
         self.forget()
@@ -100,8 +105,7 @@ class PapersEvidence:
 
     def at(self, x: Array) -> Evidence:
         """Return the evidence in its terms."""
-        kappa_0, kappa, kappa_b = np.exp(x)
-        K = kappa_0 * np.exp(-0.5 * kappa * self.squares) + kappa_b
+        K = covariance(np.exp(x), self.X, self.X)
         evidence = self.approximation.evidence(
             K, self.y, TRIGONOMETRIC, start=self._start, check_input=False
         )
@@ -115,37 +119,55 @@ class PapersEvidence:
             evidence = self.at(x)
         except DualSolveError:
             self.forget()
-            return -np.inf, np.zeros(3)
+            return -np.inf, np.zeros_like(x)
         self.log_evidence = evidence.log_evidence
-        kappa_0, kappa, kappa_b = np.exp(x)
-        rows, G = evidence.gradient.rows, np.asarray(evidence.gradient.K)
-        squares = self.squares[np.ix_(rows, rows)]
-        signal = kappa_0 * np.exp(-0.5 * kappa * squares) * G
-        slope = [signal.sum(), -0.5 * kappa * (signal * squares).sum(), kappa_b * G.sum()]
-        return self.log_evidence, np.array(slope)
+        theta = np.exp(x)
+        G, X = np.asarray(evidence.gradient.K), self.X[evidence.gradient.rows]
+        signal = (covariance(theta, X, X) - theta[-1]) * G
+        # sum_ij S_ij (x_i - x_j)² of each column
+        squares = 2.0 * (signal.sum(axis=1) @ X**2 - (X * (signal @ X)).sum(axis=0))
+        of_kappa = -0.5 * theta[1:-1] * (squares if x.size > 3 else squares.sum())
+        return self.log_evidence, np.array([signal.sum(), *of_kappa, theta[-1] * G.sum()])
 
 
-def btsvc(X: Array, labels: NDArray[np.int64], kappa_0: float = 10.0) -> Classifier:
+def covariance(theta: Array, X: Array, Z: Array) -> Array:
+    """Return (5.13), or (5.37) if there is a kappa for each column."""
+    scale = np.sqrt(theta[1:-1])
+    return theta[0] * np.exp(-0.5 * cdist(X * scale, Z * scale, "sqeuclidean")) + theta[-1]
+
+
+def btsvc(
+    X: Array, labels: NDArray[np.int64], kappa_0: float = 10.0, ard: bool = False
+) -> Classifier:
     """Train as in section 5.5: L-BFGS-B on Laplace's evidence with the exact curvature.
 
     From ``kappa = 1 / d`` and ``kappa_b = 100``, in a wide box.
     """
-    begin = process_time()
-    objective = PapersEvidence(X, labels)
-    start = np.log([kappa_0, 1.0 / X.shape[1], 100.0])
-    run = ascend(objective, start, bounds=[tuple(np.log(BOX))] * 3)
+    begin, d = process_time(), X.shape[1]
+    start = np.log([kappa_0, *[1.0 / d] * (d if ard else 1), 100.0])
+    run = ascend(PapersEvidence(X, labels), start, bounds=[tuple(np.log(BOX))] * start.size)
     seconds = process_time() - begin
-    found = objective.at(run.end)
-    known, posterior = np.exp(run.end), found.posterior
+    found = btsvc_at(X, labels, np.exp(run.end))
+    facts = {
+        "ending": run.ending.name.lower(),
+        "slope": run.gradient,
+        "evaluations": run.evaluations,
+        "seconds": seconds,
+    }
+    return replace(found, facts={**found.facts, **facts})
+
+
+def btsvc_at(X: Array, labels: NDArray[np.int64], theta: Array) -> Classifier:
+    """Return BTSVC at hyperparameters."""
+    evidence = PapersEvidence(X, labels).at(np.log(theta))
+    posterior = evidence.posterior
     vectors = X[posterior.rows]
 
     def latent(Z: Array) -> tuple[Array, Array]:
         moments = []
         for block in _blocks(Z):
-            cross = known[0] * np.exp(-0.5 * known[1] * cdist(vectors, block, "sqeuclidean"))
-            cross += known[2]
-            prior = np.full(len(block), known[0] + known[2])
-            variance = posterior.predict_variance(cross, prior)
+            cross = covariance(theta, vectors, block)
+            variance = posterior.predict_variance(cross, np.full(len(block), theta[0] + theta[-1]))
             moments.append((posterior.predict_mean(cross), np.sqrt(variance)))
         mean, deviation = zip(*moments, strict=True)
         return np.concatenate(mean), np.concatenate(deviation)
@@ -155,13 +177,11 @@ def btsvc(X: Array, labels: NDArray[np.int64], kappa_0: float = 10.0) -> Classif
         return np.exp(TRIGONOMETRIC.log_average(mean, deviation**2))
 
     facts = {
-        **dict(zip(("kappa_0", "kappa", "kappa_b"), map(float, known), strict=True)),
-        "support": int(found.solution.support.sum()),
-        "minus_log_evidence": -run.log_evidence,
-        "ending": run.ending.name.lower(),
-        "slope": run.gradient,
-        "evaluations": run.evaluations,
-        "seconds": seconds,
+        "kappa_0": float(theta[0]),
+        "kappa": float(np.mean(theta[1:-1])),
+        "kappa_b": float(theta[-1]),
+        "support": int(evidence.solution.support.sum()),
+        "minus_log_evidence": -evidence.log_evidence,
     }
     return Classifier(facts, lambda Z: latent(Z)[0] > 0.0, probability, latent)
 
@@ -189,10 +209,10 @@ def default(X: Array, labels: NDArray[np.int64]) -> Classifier:
     )
 
 
-def gpc(X: Array, labels: NDArray[np.int64]) -> Classifier:
+def gpc(X: Array, labels: NDArray[np.int64], ard: bool = False) -> Classifier:
     """Train scikit-learn's Gaussian process classifier, from the starts of BTSVC."""
-    wide = tuple(1.0 / np.sqrt(BOX[::-1]))
-    signal = ConstantKernel(10.0, BOX) * RBF(np.sqrt(X.shape[1]), wide)
+    wide, width = tuple(1.0 / np.sqrt(BOX[::-1])), np.sqrt(X.shape[1])
+    signal = ConstantKernel(10.0, BOX) * RBF(np.full(X.shape[1], width) if ard else width, wide)
     evaluations = []
 
     def counted(objective: Any, start: Array, bounds: Array) -> tuple[Array, float]:
@@ -215,7 +235,7 @@ def gpc(X: Array, labels: NDArray[np.int64]) -> Classifier:
 
     facts = {
         "kappa_0": float(kernel.k1.k1.constant_value),
-        "kappa": float(kernel.k1.k2.length_scale) ** -2.0,
+        "kappa": float(np.mean(np.asarray(kernel.k1.k2.length_scale) ** -2.0)),
         "kappa_b": float(kernel.k2.constant_value),
         "minus_log_evidence": -float(model.log_marginal_likelihood_value_),
         "evaluations": sum(evaluations),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol
 
+from reproduce import landscape, outlier, raetsch, two_classes
 from reproduce.cell import Cell
 from reproduce.page import Section
 from reproduce.plan import Plan
@@ -23,4 +24,9 @@ class Experiment(Protocol):
         """Return what there is to say, of whatever cells are there."""
 
 
-EXPERIMENTS: dict[str, Experiment] = {}
+EXPERIMENTS: dict[str, Experiment] = {
+    "outlier": outlier,
+    "two_classes": two_classes,
+    "raetsch": raetsch,
+    "landscape": landscape,
+}
