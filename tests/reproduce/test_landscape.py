@@ -58,6 +58,6 @@ def test_the_page_with_one_cell(plan):
 
 def test_the_page_with_all(plan):
     section = landscape.section(pretended(landscape.cells(plan), result), plan)
-    assert "| banana | expectation propagation | 49 of 49 | 1.08 | 1.42 |" in section.body
+    assert "| banana | expectation propagation | 49 of 49 | 1.08 | 0.823 |" in section.body
     [(figure, _)] = section.figures.values()
     plt.close(figure)
