@@ -40,7 +40,7 @@ _COST = {"laplace": 0.08, "ep": 0.4}  # CPU seconds of one point
 
 def axes_of(name: str, plan: Plan) -> tuple[list[float], list[float]]:
     """Return the values of kappa_0 and of kappa, around those of the thesis."""
-    count = plan.choose(21, 7)
+    count = plan.choose(15, 7)
     kappa = PAPERS[name][1]
     across = np.geomspace(0.05, 500.0, count)
     up = np.geomspace(kappa / 30.0, kappa * 10.0, count)

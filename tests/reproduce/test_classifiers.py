@@ -88,6 +88,15 @@ def test_training_climbs_from_the_start(data):
     assert again == pytest.approx(facts["minus_log_evidence"], abs=1e-6)
 
 
+@pytest.mark.parametrize("search", ["once", "again", "smooth"])
+def test_all_searches_climb_alike(data, search):
+    facts = btsvc(*data, search=search).facts
+    usual = btsvc(*data).facts
+    # jumps of the exact evidence are of tenths of a nat on so few rows
+    assert facts["minus_log_evidence"] == pytest.approx(usual["minus_log_evidence"], abs=1.5)
+    assert facts["evaluations"] > 3
+
+
 def test_both_gaussian_process_classifiers_agree_on_easy_rows(data):
     X, labels = data
     Z, truth = two_gaussians(1000, dim=2, random_state=4)
@@ -96,12 +105,12 @@ def test_both_gaussian_process_classifiers_agree_on_easy_rows(data):
 
 
 def test_the_grid_search_counts_its_errors():
-    X, labels = two_gaussians(30, random_state=1)
+    X, labels = two_gaussians(16, random_state=2)
     folds = folds_of(X, labels)
     C, kappa, errors, trainings = chosen_svc(X, labels, folds)
     left_out = cross_val_predict(SVC(C=C, gamma=0.5 * kappa), X, labels, cv=folds)
     assert (left_out != labels).sum() == errors
-    assert trainings > 130 * 30
+    assert 130 < trainings < 132 + 130 * 17  # all rows, and without each support vector
     assert 10**-0.4 <= C <= 10**3.4
     assert 10**-3.4 <= kappa <= 10**0.4
 

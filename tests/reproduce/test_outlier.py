@@ -7,7 +7,6 @@ from reproduce.plan import Plan
 from tests.reproduce.fakes import pretended
 
 PLAN = Plan(quick=True)
-STARTS = [1.0, 2.0, 2.0, 3.0]
 
 
 def result(cell):
@@ -28,7 +27,8 @@ def result(cell):
         "C": 8.0,
     }
     if cell.measure is outlier.from_each_start:
-        return {name: [value * k for k in STARTS] for name, value in facts.items()}
+        starts = cell.arguments["starts"]
+        return {name: [value + k for k in starts] for name, value in facts.items()}
     return facts
 
 
@@ -77,6 +77,8 @@ def test_the_page_with_all(cells):
     assert "lowers κ₀ in 3 of 3 draws, narrows the kernel in 3 and adds" in section.body
     assert "in 3 of 3 draws." in section.body
     assert "κ₀ with the outlier (0.776; the draws have 1.00 to 1.00)" in section.body
+    assert "best of four starts | 1.10 |" in section.body
+    assert "exact evidence: 99.90 nats (median of 2 cases), 99.90 at most" in section.body
     assert "{outlier}" in section.body
     for figure, _ in section.figures.values():
         plt.close(figure)
