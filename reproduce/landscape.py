@@ -22,6 +22,7 @@ from reproduce.cell import Cell, Measured
 from reproduce.classifiers import PapersEvidence
 from reproduce.page import Section, dates, number, table
 from reproduce.plan import Plan
+from reproduce.results import paragraphs
 from reproduce.store import Found
 
 __all__ = ["cells", "line", "section"]
@@ -113,7 +114,7 @@ def section(found: Found, plan: Plan) -> Section:
     text.append(plan.missing(*SETS))
     whole = {key: known for key, (known, _) in maps.items() if np.isfinite(known).mean() > 0.3}
     if not whole:
-        return Section(title, "\n\n".join(part for part in text if part))
+        return Section(title, paragraphs(text))
     caption = (
         "Figure 5.6 again, on the first partition: minus the log evidence (nats), by both "
         "approximations, and the test error (%) of the latter's means; κ_b is 100. Circles: the "
@@ -122,7 +123,7 @@ def section(found: Found, plan: Plan) -> Section:
     text.append("{landscape}")
     return Section(
         title,
-        "\n\n".join(part for part in text if part),
+        paragraphs(text),
         {"landscape": (_figure(whole, plan), caption)},
     )
 

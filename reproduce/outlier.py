@@ -19,7 +19,7 @@ from reproduce.cell import Cell
 from reproduce.classifiers import COLOURS, NAMES, PAPERS_STARTS, SEARCHES, trained
 from reproduce.page import Section, dates, number, table
 from reproduce.plan import Plan
-from reproduce.results import columns, matching, quantiles, results
+from reproduce.results import columns, matching, paragraphs, quantiles, results
 from reproduce.store import Found
 
 __all__ = ["cells", "from_each_start", "section", "shapes", "shown"]
@@ -113,7 +113,7 @@ def shapes(data: Path | None, method: str, outlier: bool, draw: int) -> dict[str
         curves["mean"], curves["deviation"] = found.latent(grid)
     if method == "svc":  # whose probabilities are not those of the thesis
         curves = {"x": grid.ravel(), "positive": found.positive(grid)}
-    return {name: np.round(values, 5).astype(float).tolist() for name, values in curves.items()}
+    return {name: np.round(values.astype(float), 5).tolist() for name, values in curves.items()}
 
 
 def from_each_start(
@@ -141,13 +141,13 @@ def section(found: Found, plan: Plan) -> Section:
     text = [_INTRODUCTION, _table(found, "btsvc"), _table(found, "svc"), _remarks(found)]
     figure = _figure(found)
     if figure is None:
-        return Section(title, "\n\n".join(text))
+        return Section(title, paragraphs(text))
     caption = (
         "Figure 5.3 again, on one draw: the latent function of BTSVC and of GPC with one standard "
         "deviation, and the probabilities, without and with the outlier. Arrows mark where SVC "
         "changes sides."
     )
-    return Section(title, "\n\n".join([*text, "{outlier}"]), {"outlier": (figure, caption)})
+    return Section(title, paragraphs([*text, "{outlier}"]), {"outlier": (figure, caption)})
 
 
 _INTRODUCTION = """100 rows, half of them from N(-2, 1) with label 1, half from N(2, 1) with
@@ -362,7 +362,7 @@ def _latent(ax: Axes, curves: Any, method: str, outlier: bool) -> None:
                 textcoords="offset points",
                 arrowprops={"arrowstyle": "->"},
             )
-    ax.legend(frameon=False, loc="upper right", fontsize=8)
+    ax.legend(frameon=False, loc="upper right", fontsize=8, handlelength=1.4)
 
 
 def _probabilities(ax: Axes, curves: Any, methods: tuple[str, ...]) -> None:
@@ -370,8 +370,8 @@ def _probabilities(ax: Axes, curves: Any, methods: tuple[str, ...]) -> None:
     for method in methods:
         for outlier, style in ((False, "-"), (True, "--")):
             if (own := curves.get((method, outlier))) is not None:
-                name = NAMES[method] + (", outlier" if outlier else "")
+                name = NAMES[method].partition(",")[0] + (", outlier" if outlier else "")
                 ax.plot(own["x"], own["probability"], style, color=COLOURS[method], label=name)
     ax.axvline(OUTLIER, color=BLACK, lw=0.7, ls=":")
     ax.set(title="Probability of label 1", ylabel="P(y = 1)", ylim=(-0.03, 1.03))
-    ax.legend(frameon=False, loc="upper right", fontsize=8)
+    ax.legend(frameon=False, loc="upper right", fontsize=8, handlelength=1.4)

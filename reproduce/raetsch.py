@@ -28,7 +28,7 @@ from reproduce.classifiers import (
 )
 from reproduce.page import Section, dates, number, power, spread, table
 from reproduce.plan import Plan
-from reproduce.results import columns, matching, results
+from reproduce.results import columns, matching, paragraphs, results
 from reproduce.store import Found
 
 __all__ = [
@@ -297,7 +297,7 @@ def section(found: Found, plan: Plan) -> Section:
     for heading, part in parts:
         if body := part(found):
             text.append(f"{heading}\n\n{body}" if heading else body)
-    return Section(title, "\n\n".join(part for part in text if part))
+    return Section(title, paragraphs(text))
 
 
 _INTRODUCTION = """Errors are shares of the test rows in per cent, means and standard deviations
@@ -491,7 +491,7 @@ def _log_scores(found: Found) -> str:
 def _remarks(found: Found) -> str:
     text = [_agreement(found), *_of_starts(found)]
     listed = "\n".join(f"- {line}" for line in text if line)
-    return "\n\n".join(part for part in (listed, _starts(found)) if part)
+    return paragraphs((listed, _starts(found)))
 
 
 def _agreement(found: Found) -> str:

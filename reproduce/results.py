@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from reproduce.cell import Measured
 from reproduce.page import number
 from reproduce.store import Found
 
-__all__ = ["columns", "matching", "quantiles", "results"]
+__all__ = ["columns", "matching", "paragraphs", "quantiles", "results"]
 
 
 def matching(found: Found, measure: Callable[..., Any], **arguments: Any) -> list[Measured]:
@@ -32,6 +32,11 @@ def results(found: Found, measure: Callable[..., Any], **arguments: Any) -> list
 def columns(found: Sequence[Mapping[str, Any]], name: str) -> list[float]:
     """Return one number of each result, without those that are None."""
     return [float(each[name]) for each in found if each.get(name) is not None]
+
+
+def paragraphs(parts: Iterable[str]) -> str:
+    """Join what is there, with empty lines between."""
+    return "\n\n".join(stripped for part in parts if (stripped := part.strip()))
 
 
 def quantiles(values: Sequence[float], digits: int = 3) -> str:

@@ -60,6 +60,13 @@ def test_the_curves_agree_with_the_training():
     assert mean[x == -2.0] > 0.0 > mean[x == 2.0]
 
 
+def test_svc_changes_sides_between_the_classes():
+    curves = outlier.shapes(None, "svc", False, 0)
+    x, positive = np.array(curves["x"]), np.array(curves["positive"])
+    [k] = np.flatnonzero(np.diff(positive))
+    assert -1.0 < x[k] < 1.0
+
+
 def test_the_page_with_nothing():
     assert outlier.section({}, PLAN).body == "Nothing is measured yet."
 

@@ -1,10 +1,8 @@
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-from scipy.integrate import trapezoid
-from scipy.stats import norm
 
-from pymc_bsvm.datasets import two_gaussians
+from pymc_bsvm.datasets import two_gaussians, two_gaussians_probability
 from reproduce import two_classes
 from reproduce.plan import Plan
 from tests.reproduce.fakes import pretended
@@ -30,15 +28,24 @@ def cells():
     return list(two_classes.cells(PLAN))
 
 
-def test_the_optimal_error_is_that_of_quadrature():
-    u, v = np.linspace(-14.0, 14.0, 1401), np.linspace(-12.0, 12.0, 1201)
-    one = norm.pdf(u, -2.0, 1.0)[:, None] * norm.pdf(v, 0.0, np.sqrt(2.0))
-    zero = norm.pdf(u, 2.0, np.sqrt(2.0))[:, None] * norm.pdf(v, 0.0, 1.0)
-    error = trapezoid(trapezoid(0.5 * np.minimum(one, zero), v), u)
-    assert error == pytest.approx(two_classes.PAPERS["optimal"][1], abs=0.003)
+def test_the_exact_optimum_is_that_of_draws():
+    error, nll, deviation = two_classes.exact()
+    X, labels = two_gaussians(200_000, dim=2, random_state=8)
+    p = two_gaussians_probability(X)
+    wrong = np.minimum(p, 1.0 - p)
+    assert error == pytest.approx(wrong.mean(), abs=4.0 * wrong.std() / np.sqrt(len(p)))
+    nats = -np.log(np.where(labels == 1, p, 1.0 - p))
+    share = two_classes.TEST_ROWS / len(nats)
+    assert nll == pytest.approx(share * nats.sum(), abs=4.0 * np.sqrt(share) * deviation)
+    assert deviation == pytest.approx(np.sqrt(two_classes.TEST_ROWS) * nats.std(), rel=0.1)
+
+
+def test_the_optimal_classifier_errs_as_it_should():
+    error, nll, deviation = two_classes.exact()
     found = two_classes.classified(None, "optimal", 1000, 0)
-    deviation = np.sqrt(error * (1.0 - error) / two_classes.TEST_ROWS)
-    assert found["error"] == pytest.approx(error, abs=3.0 * deviation)
+    of_error = np.sqrt(error * (1.0 - error) / two_classes.TEST_ROWS)
+    assert found["error"] == pytest.approx(error, abs=3.0 * of_error)
+    assert found["nll"] == pytest.approx(nll, abs=3.0 * deviation)
 
 
 def test_estimated_moments_cost_little():
