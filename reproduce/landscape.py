@@ -36,7 +36,7 @@ APPROXIMATIONS: dict[str, Approximation] = {
     "ep": EP(tol=1e-4),
 }
 NAMES = {"laplace": "Laplace's method, as the papers", "ep": "expectation propagation"}
-_COST = {"laplace": 0.08, "ep": 0.4}  # CPU seconds of one point
+_COST = {"laplace": 0.05, "ep": 0.1}  # CPU seconds of one point
 
 
 def axes_of(name: str, plan: Plan) -> tuple[list[float], list[float]]:

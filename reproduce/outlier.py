@@ -54,7 +54,7 @@ WORDS = {
     "support": "number of support vectors",
     "minus_log_evidence": "minus log evidence",
 }
-COSTS = {"btsvc": 0.4, "default": 0.8, "gpc": 0.4, "svc": 9.0}
+COSTS = {"btsvc": 0.3, "default": 0.4, "gpc": 0.2, "svc": 1.5}
 FIRST_START = 0.1  # of kappa_0 in section 5.5.1
 STARTS = {"once": list(PAPERS_STARTS), "again": [FIRST_START], "smooth": list(PAPERS_STARTS)}
 OUTLIER = -2.0
