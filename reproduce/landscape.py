@@ -110,7 +110,7 @@ def section(found: Found, plan: Plan) -> Section:
             if measured:
                 maps[name, approximation] = known, measured
     if maps:
-        text.append(_table(maps, plan))
+        text += [_table(maps, plan), _remarks(maps, plan)]
     text.append(plan.missing(*SETS))
     whole = {key: known for key, (known, _) in maps.items() if np.isfinite(known).mean() > 0.3}
     if not whole:
@@ -175,6 +175,26 @@ def _table(maps: Any, plan: Plan) -> str:
     head = ["set", "evidence", "points", "best κ₀", "best κ", "minus log evidence"]
     errors = ["its error, %", "lowest error, %", "rank correlation", "measured"]
     return table([*head, *errors], lines, left=2)
+
+
+def _remarks(maps: Any, plan: Plan) -> str:
+    """Say how the approximations differ where the signal is strong."""
+    text = []
+    for name in SETS:
+        losses = {}
+        for approximation in APPROXIMATIONS:
+            if (name, approximation) in maps:
+                evidence = maps[name, approximation][0][0]
+                if np.isfinite(evidence).all():
+                    losses[approximation] = evidence[:, -1].min() - evidence.min()
+        if len(losses) == len(APPROXIMATIONS):
+            far = axes_of(name, plan)[0][-1]
+            text.append(
+                f"- {name}: from the best point to the best one with κ₀ = {far:g} Laplace's "
+                f"evidence falls by {losses['laplace']:.1f} nats, that of expectation propagation "
+                f"by {losses['ep']:.1f}."
+            )
+    return "\n".join(text)
 
 
 def _figure(maps: dict[tuple[str, str], NDArray[np.float64]], plan: Plan) -> Figure:

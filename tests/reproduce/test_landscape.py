@@ -59,5 +59,10 @@ def test_the_page_with_one_cell(plan):
 def test_the_page_with_all(plan):
     section = landscape.section(pretended(landscape.cells(plan), result), plan)
     assert "| banana | expectation propagation | 49 of 49 | 1.08 | 0.823 |" in section.body
+    # log(500)² less log(1.077)²
+    assert (
+        "banana: from the best point to the best one with κ₀ = 500 Laplace's evidence falls by 38.6"
+        in (section.body)
+    )
     [(figure, _)] = section.figures.values()
     plt.close(figure)

@@ -60,6 +60,13 @@ def test_the_curves_agree_with_the_training():
     assert mean[x == -2.0] > 0.0 > mean[x == 2.0]
 
 
+def test_the_hyperparameters_of_the_thesis_are_worse_than_an_end_on_another_draw():
+    there = outlier.at_papers(None, True, 0)
+    ends = outlier.from_each_start(None, True, 0, "once", [0.1, 1.0])
+    assert there["kappa_0"] == 0.776
+    assert there["minus_log_evidence"] > min(ends["minus_log_evidence"])
+
+
 def test_svc_changes_sides_between_the_classes():
     curves = outlier.shapes(None, "svc", False, 0)
     x, positive = np.array(curves["x"]), np.array(curves["positive"])
@@ -86,6 +93,7 @@ def test_the_page_with_all(cells):
     assert "κ₀ with the outlier (0.776; the draws have 1.00 to 1.00)" in section.body
     assert "best of four starts | 1.10 |" in section.body
     assert "exact evidence: 99.90 nats (median of 2 cases), 99.90 at most" in section.body
+    assert "the best end of the four starts by -0.1000 nats without" in section.body
     assert "{outlier}" in section.body
     for figure, _ in section.figures.values():
         plt.close(figure)
