@@ -238,8 +238,16 @@ def default(X: Array, labels: NDArray[np.int64]) -> Classifier:
     )
 
 
-def gpc(X: Array, labels: NDArray[np.int64], ard: bool = False) -> Classifier:
-    """Train scikit-learn's Gaussian process classifier, from the starts of BTSVC."""
+def gpc(
+    X: Array, labels: NDArray[np.int64], ard: bool = False, kappa_b: float | None = None
+) -> Classifier:
+    """Train scikit-learn's Gaussian process classifier, from the starts of BTSVC.
+
+    With all of kappa_0, kappa and kappa_b, unless the last one is given.
+    """
+    constant = ConstantKernel(100.0, BOX)
+    if kappa_b is not None:
+        constant = ConstantKernel(kappa_b, "fixed")
     wide, width = tuple(1.0 / np.sqrt(BOX[::-1])), np.sqrt(X.shape[1])
     signal = ConstantKernel(10.0, BOX) * RBF(np.full(X.shape[1], width) if ard else width, wide)
     evaluations = []
@@ -250,7 +258,7 @@ def gpc(X: Array, labels: NDArray[np.int64], ard: bool = False) -> Classifier:
         return result.x, result.fun
 
     begin = process_time()
-    model = GaussianProcessClassifier(signal + ConstantKernel(100.0, BOX), optimizer=counted)
+    model = GaussianProcessClassifier(signal + constant, optimizer=counted)
     model.fit(X, labels)
     seconds = process_time() - begin
     kernel = model.kernel_

@@ -237,6 +237,19 @@ def _remarks(found: Found, plan: Plan) -> str:
             there = 100 * (PAPERS[name][1] - PAPERS["optimal"][1])
             parts.append(f"{there:.2f} by {NAMES_HERE[name]} in the thesis, {here} here")
         text.append(f"Errors above the optimum, in per cent of the rows: {'; '.join(parts)}.")
+    svc = results(found, classified, method="svc", n=n)
+    if best and len(svc) > 1:
+        order = sorted(svc, key=lambda each: each["nll"])
+        ends = (
+            f"{each['nll'] - best[0]['nll']:.0f} with C = {number(each['C'])} and κ = "
+            f"{number(each['kappa'])}"
+            for each in (order[0], order[-1])
+        )
+        text.append(
+            "The number of errors on rows left out hardly tells the points of SVC's grids apart, "
+            "and probabilities suffer from what it picks: NLL above optimal from "
+            f"{' to '.join(ends)}."
+        )
     return "\n".join(f"- {line}" for line in text)
 
 

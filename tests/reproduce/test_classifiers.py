@@ -104,6 +104,12 @@ def test_both_gaussian_process_classifiers_agree_on_easy_rows(data):
         assert scores(trained(method, X, labels), Z, truth)["error"] < 0.08  # 0.049 is optimal
 
 
+def test_the_offset_of_gpc_may_be_given(data):
+    free, given = trained("gpc", *data).facts, trained("gpc", *data, kappa_b=3.0).facts
+    assert given["kappa_b"] == 3.0
+    assert given["minus_log_evidence"] > free["minus_log_evidence"] - 1e-3  # of L-BFGS-B
+
+
 def test_the_grid_search_counts_its_errors():
     X, labels = two_gaussians(16, random_state=2)
     folds = folds_of(X, labels)

@@ -20,6 +20,8 @@ def result(cell):
         "nll": 2500.0 + cell.arguments["draw"],
         "seconds": 1e-4 * n**2,
         "evaluations": n,
+        "C": 1.0,
+        "kappa": 0.1,
     }
 
 
@@ -90,6 +92,7 @@ def test_the_page_with_all(cells):
     assert (
         f"| SVC | {LARGEST} | {1e-4 * LARGEST**2:.2f} | {LARGEST} | 2.00 | 1.00 |" in section.body
     )
+    assert "from 0 with C = 1.00 and κ = 0.100 to 1 with C" in section.body
     assert set(section.figures) == {"two_classes_contours", "two_classes_sizes"}
     _close(section)
 
