@@ -28,7 +28,7 @@ from reproduce.classifiers import (
 )
 from reproduce.page import Section, dates, number, power, spread, table
 from reproduce.plan import Plan
-from reproduce.results import columns, matching, paragraphs, results
+from reproduce.results import bounded, columns, matching, paragraphs, results
 from reproduce.store import Found
 
 __all__ = [
@@ -367,7 +367,7 @@ def _hyperparameters(found: Found) -> str:
             low, high = each[:, k].min(), each[:, k].max()
             lines[-1] += [
                 f"{theta[k]:g}",
-                f"{number(own.result['mean'][k])} ({number(low)} to {number(high)})",
+                f"{bounded(own.result['mean'][k])} ({bounded(low)} to {bounded(high)})",
             ]
         lines[-1].append(dates([own]))
     head = [f"{name}, {whose}" for name in ("κ₀", "κ", "κ_b") for whose in ("papers", "mean")]
@@ -626,7 +626,7 @@ def _of_starts(found: Found) -> list[str]:
         if (end := _end(found, name, "smooth", USUAL)) is not None
     }
     if moved:
-        ends = ", ".join(f"{number(v)} on {name}" for name, v in moved.items())
+        ends = ", ".join(f"{bounded(v)} on {name}" for name, v in moved.items())
         text.append(
             f"On {', '.join(kept)} the κ_b of the thesis is within a quarter of its start, 100. "
             f"The smooth evidence, which does not jump, has its optimum at κ_b = {ends}: such "
@@ -664,7 +664,7 @@ def _starts(found: Found) -> str:
 
 
 def _theta(theta: NDArray[np.float64]) -> str:
-    return ", ".join(number(value, 2) for value in theta)
+    return ", ".join(bounded(value, 2) for value in theta)
 
 
 def _ard(found: Found) -> str:

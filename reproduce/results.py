@@ -11,7 +11,9 @@ from reproduce.cell import Measured
 from reproduce.page import number
 from reproduce.store import Found
 
-__all__ = ["columns", "matching", "paragraphs", "quantiles", "results"]
+__all__ = ["bounded", "columns", "matching", "paragraphs", "quantiles", "results"]
+
+_TINY = 1e-4
 
 
 def matching(found: Found, measure: Callable[..., Any], **arguments: Any) -> list[Measured]:
@@ -39,11 +41,16 @@ def paragraphs(parts: Iterable[str]) -> str:
     return "\n\n".join(stripped for part in parts if (stripped := part.strip()))
 
 
+def bounded(value: float, digits: int = 3) -> str:
+    """Return a number; of tiny ones only that they are tiny."""
+    return number(value, digits) if abs(value) >= _TINY or value == 0.0 else f"<{_TINY:g}"
+
+
 def quantiles(values: Sequence[float], digits: int = 3) -> str:
     """Return the median, with the tenth and the ninetieth percentile if there are several."""
     if not values:
         return ""
     low, middle, high = np.quantile(values, [0.1, 0.5, 0.9])
     if len(values) == 1:
-        return number(middle, digits)
-    return f"{number(middle, digits)} ({number(low, digits)} to {number(high, digits)})"
+        return bounded(middle, digits)
+    return f"{bounded(middle, digits)} ({bounded(low, digits)} to {bounded(high, digits)})"
