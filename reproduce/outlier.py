@@ -57,6 +57,7 @@ WORDS = {
 COSTS = {"btsvc": 0.3, "default": 0.4, "gpc": 0.2, "svc": 1.5}
 FIRST_START = 0.1  # of kappa_0 in section 5.5.1
 STARTS = {"once": list(PAPERS_STARTS), "again": [FIRST_START], "smooth": list(PAPERS_STARTS)}
+_SEVERAL = 10  # draws, from which on there is a range to speak of
 OUTLIER = -2.0
 ENDS = -6.0, 6.0
 
@@ -252,7 +253,7 @@ def _outside(found: Found) -> str:
         n = max(n, len(own))
         for name, value in papers.items():
             values = columns(own, name)
-            if len(values) < 2:
+            if len(values) < _SEVERAL:
                 continue
             if min(values) <= value <= max(values):
                 within += 1

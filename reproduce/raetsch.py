@@ -364,19 +364,18 @@ def _hyperparameters(found: Found) -> str:
         each = np.array(own.result["found"])
         lines.append([name])
         for k in range(3):
-            low, high = each[:, k].min(), each[:, k].max()
-            lines[-1] += [
-                f"{theta[k]:g}",
-                f"{bounded(own.result['mean'][k])} ({bounded(low)} to {bounded(high)})",
-            ]
+            text = bounded(own.result["mean"][k])
+            if len(each) > 1:
+                text += f" ({bounded(each[:, k].min())} to {bounded(each[:, k].max())})"
+            lines[-1] += [f"{theta[k]:g}", text]
         lines[-1].append(dates([own]))
     head = [f"{name}, {whose}" for name in ("κ₀", "κ", "κ_b") for whose in ("papers", "mean")]
     head = [text.removesuffix(", mean") for text in head]
     if not lines:
         return ""
     return (
-        "The average of the first five partitions, and in brackets the lowest and the highest.\n\n"
-        + table(["set", *head, "measured"], lines)
+        f"The average of the first partitions, up to {AVERAGED}, and in brackets the lowest and "
+        "the highest.\n\n" + table(["set", *head, "measured"], lines)
     )
 
 
@@ -543,11 +542,13 @@ def _agreement(found: Found) -> str:
         papers = PAPERS[name]
         for method, (mean, deviation) in (("btsvc", papers.own_rate), ("gpc", papers.gpc_rate)):
             errors = list(_own(found, name, method, "error").values())
-            if errors:
+            if len(errors) >= AVERAGED:
                 count += 1
                 off = float(np.mean(errors)) - mean
                 if abs(off) > deviation:
                     beyond.append(f"{NAMES[method]} on {name} ({off:+.2f})")
+    if not count:
+        return ""
     text = (
         f"{count - len(beyond)} of {count} mean errors of table 5.4 are within a standard "
         "deviation of those of the thesis"
@@ -657,7 +658,7 @@ def _starts(found: Found) -> str:
     more = [f"from 10, {SEARCHES[search]}" for search in ("again", "smooth")]
     return (
         "Where the search ends from each start of κ₀: averages of κ₀, κ and κ_b over the first "
-        'five partitions, and the error on their test rows. "Lost" is what the run from 10 has '
+        f'partitions, up to {AVERAGED}, and the error on their test rows. "Lost" is what the run from 10 has '
         "less than the best of all starts, nats of the exact evidence.\n\n"
         + table(["set", "papers", *head, *more, "lost", "measured"], lines)
     )

@@ -86,14 +86,18 @@ def test_the_page_with_one_cell(cells):
     assert not section.figures
 
 
-def test_the_page_with_all(cells):
-    section = outlier.section(pretended(cells, result), PLAN)
-    assert "lowers κ₀ in 3 of 3 draws, narrows the kernel in 3 and adds" in section.body
-    assert "in 3 of 3 draws." in section.body
+def test_the_page_with_all():
+    plan = Plan(quick=False)
+    section = outlier.section(pretended(outlier.cells(plan), result), plan)
+    assert "lowers κ₀ in 20 of 20 draws, narrows the kernel in 20 and adds" in section.body
+    assert "in 20 of 20 draws." in section.body
     assert "κ₀ with the outlier (0.776; the draws have 1.00 to 1.00)" in section.body
-    assert "best of four starts | 1.10 |" in section.body
-    assert "exact evidence: 99.90 nats (median of 2 cases), 99.90 at most" in section.body
-    assert "the best end of the four starts by -0.1000 nats without" in section.body
+    assert "best of four starts | 1.10 (1.10 to 1.10) |" in section.body
+    assert "exact evidence: 99.90 nats (median of 40 cases), 99.90 at most" in section.body
+    assert (
+        "the best end of the four starts by -0.1000 (-0.1000 to -0.1000) nats without"
+        in section.body
+    )
     assert "{outlier}" in section.body
     for figure, _ in section.figures.values():
         plt.close(figure)
