@@ -178,6 +178,7 @@ def _count(plan: Plan, name: str) -> int:
 
 @cache
 def folder_of(data: Path, name: str) -> Folder:
+    """Return a set with its partitions."""
     return load_folder(data / name)
 
 
