@@ -46,7 +46,7 @@ def imported(path: Path) -> Iterator[str]:
 
 def third_party(path: Path) -> set[str]:
     tops = {name.partition(".")[0] for name in imported(path)}
-    return tops - set(sys.stdlib_module_names) - {"pymc_bsvm", "tests", "benchmarks"}
+    return tops - set(sys.stdlib_module_names) - {"pymc_bsvm", "tests", "benchmarks", "reproduce"}
 
 
 SOURCES = sorted((ROOT / "pymc_bsvm").rglob("*.py"))
