@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Protocol
 
 from reproduce import gao, public
+from reproduce import landscape, outlier, raetsch, two_classes
 from reproduce.cell import Cell
 from reproduce.page import Section
 from reproduce.plan import Plan
@@ -27,4 +28,8 @@ class Experiment(Protocol):
 EXPERIMENTS: dict[str, Experiment] = {
     "gao": gao,
     "public": public,
+    "outlier": outlier,
+    "two_classes": two_classes,
+    "raetsch": raetsch,
+    "landscape": landscape,
 }
