@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol
 
+from reproduce import arm, housing, laser, sinc, sizes
 from reproduce.cell import Cell
 from reproduce.page import Section
 from reproduce.plan import Plan
@@ -23,4 +24,10 @@ class Experiment(Protocol):
         """Return what there is to say, of whatever cells are there."""
 
 
-EXPERIMENTS: dict[str, Experiment] = {}
+EXPERIMENTS: dict[str, Experiment] = {
+    "sinc": sinc,
+    "sizes": sizes,
+    "arm": arm,
+    "laser": laser,
+    "housing": housing,
+}
