@@ -338,7 +338,7 @@ def relevances(found: Found) -> str:
         for k, (name, (mean, sd)) in enumerate(TABLE_410.items())
     ]
     counts = [
-        f"{said}, {len(some)} partitions, {days(some)}" for said, (_, some) in columns.items()
+        f"{said}, {len(some)} partitions, {dates(some)}" for said, (_, some) in columns.items()
     ]
     order = (
         "Table 4.10, κ of each attribute. The papers name NOX, TAX, LSTAT and RAD as the most "
