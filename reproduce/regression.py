@@ -131,7 +131,7 @@ def _papers(X: Array, y: Array, *, beta: float = 0.3, ard: bool = False, starts:
         "free": int(solution.free.sum()),
         "bound": int(solution.bound.sum()),
         "evaluations": machine.objective.evaluations,
-        "converged": machine.converged,
+        "found": list(machine.found),
     }
     return _Fit(machine.moments, facts)
 

@@ -38,7 +38,8 @@ def trained(data: Path | None, n: int, method: str, repetition: int) -> dict[str
     rng = np.random.default_rng([repetition, n])
     X, y = bsvm.datasets.sinc(n, noise="gaussian", random_state=rng)
     X_new, clean = bsvm.datasets.sinc(NEW, noise="none", random_state=OF_TEST)
-    return measured(method, Split(X, y, X_new, clean).standardised(targets=False))
+    settings = {"starts": 4} if method == "papers" else {}
+    return measured(method, Split(X, y, X_new, clean).standardised(targets=False), **settings)
 
 
 def cells(plan: Plan) -> Iterator[Cell]:
@@ -70,7 +71,15 @@ def section(found: Found, plan: Plan) -> Section:
 
 
 INTRODUCTION = """The sinc function with Gaussian noise of variance 0.04, and 3000 noise-free rows
-to predict. BSVR has β = 0.3; GPR is scikit-learn's, with its hyperparameters by the evidence; SVR
+to predict. BSVR has β = 0.3 and the best of four starts by the evidence; GPR is scikit-learn's,
+with its hyperparameters by the evidence; SVR has ε = 0.1, and C and κ from the two grids of the
+thesis, 650 fits. The papers have this as a figure only, with two numbers in the text: the time of
+BSVR grows as n^2.36, that of GPR as n^3.05."""
+CAPTION)})
+
+
+INTRODUCTION = """The sinc function with Gaussian noise of variance 0.04, and 3000 noise-free rows
+to predict. BSVR has β = 0.3 and the best of four starts; GPR is scikit-learn's, with its hyperparameters by the evidence; SVR
 has ε = 0.1, and C and κ from the two grids of the thesis, 650 fits. The papers have this as a
 figure only, with two numbers in the text: the time of BSVR grows as n^2.36, that of GPR as
 n^3.05."""

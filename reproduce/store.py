@@ -41,10 +41,15 @@ class Store:
 
     def keep(self, cell: Cell, measured: Measured) -> None:
         """Write a measure; it is on disk when this returns."""
-        line = json.dumps([cell.key, asdict(measured)])
-        with (self.folder / f"{cell.experiment}.jsonl").open("a", encoding="utf-8") as out:
-            out.write(line + "\n")
+        line, file = json.dumps([cell.key, asdict(measured)]), self._file(cell)
+        cut = file.exists() and not file.read_bytes().endswith(b"\n")
+        with file.open("a", encoding="utf-8") as out:
+            out.write("\n" * cut + line + "\n")
         self._known[cell.experiment, cell.key] = measured
+
+    def _file(self, cell: Cell) -> Path:
+        """Return where the measures of a cell's experiment are."""
+        return self.folder / f"{cell.experiment}.jsonl"
 
 
 def _lines(file: Path) -> Iterator[tuple[str, Measured]]:

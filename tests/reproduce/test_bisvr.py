@@ -1,5 +1,3 @@
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 from scipy import stats
@@ -40,13 +38,11 @@ def test_the_evidence_is_that_of_a_gaussian_process_where_the_loss_is_a_square()
     # Central differences have an error of about step² = 1e-10 beside rounding over step.
     assert slope == pytest.approx(differences(log_density, GAUSSIAN), rel=1e-6, abs=1e-6)
     assert objective.evaluations == 1
-    assert objective.log_evidence == value
 
 
 def test_so_are_its_predictions():
     objective = Objective(X, Y, 1.0, ard=True)
-    run = SimpleNamespace(end=GAUSSIAN)
-    machine = Machine(objective, run, objective.evidence(GAUSSIAN))
+    machine = Machine(objective, GAUSSIAN, objective.evidence(GAUSSIAN))
     noise, cross = 2.0 * 8.0 / 400.0, covariance(GAUSSIAN, X, NEW)
     K = covariance(GAUSSIAN, X, X) + noise * np.eye(len(Y))
     mean, variance = machine.moments(NEW)
@@ -79,9 +75,10 @@ def test_starts_are_those_of_the_thesis():
 def test_training_climbs_and_more_starts_do_not_lose():
     first = Objective(X, Y, 0.3, False)
     begin, _ = first(Start().logarithms(2, ard=False))
-    one, four = train(X, Y, 0.3), train(X, Y, 0.3, starts=STARTS)
+    one, two = train(X, Y, 0.3), train(X, Y, 0.3, starts=STARTS[:2])
     assert one.evidence.log_evidence > begin
-    assert four.evidence.log_evidence >= one.evidence.log_evidence
+    assert two.found[0] == one.found[0]
+    assert two.evidence.log_evidence == pytest.approx(max(two.found))
     assert one.loss.beta == 0.3
     assert len(one.kappa) == 1
     assert 0.01 <= one.loss.C <= 1000.0
