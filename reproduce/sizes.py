@@ -75,14 +75,6 @@ to predict. BSVR has β = 0.3 and the best of four starts by the evidence; GPR i
 with its hyperparameters by the evidence; SVR has ε = 0.1, and C and κ from the two grids of the
 thesis, 650 fits. The papers have this as a figure only, with two numbers in the text: the time of
 BSVR grows as n^2.36, that of GPR as n^3.05."""
-CAPTION)})
-
-
-INTRODUCTION = """The sinc function with Gaussian noise of variance 0.04, and 3000 noise-free rows
-to predict. BSVR has β = 0.3 and the best of four starts; GPR is scikit-learn's, with its hyperparameters by the evidence; SVR
-has ε = 0.1, and C and κ from the two grids of the thesis, 650 fits. The papers have this as a
-figure only, with two numbers in the text: the time of BSVR grows as n^2.36, that of GPR as
-n^3.05."""
 CAPTION = (
     "Errors on noise-free rows, mean and standard deviation over repetitions, and mean CPU seconds "
     "of one training and its predictions."
