@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import pymc_bsvm as bsvm
+from reproduce.bisvr import Machine, Objective
 from reproduce.cell import Cell
 from reproduce.page import Section, dates, number, spread, table
 from reproduce.plan import Plan
@@ -45,7 +46,7 @@ PAPERS = {
         2.779, (0.603, 0.222, 8.41e-2, 0.904e-2, 1e-7, 1e-7), 23.53, 60, 77, 0.04622, 3.160
     ),
 }
-TRUE = 2.743, 2.362  # average squared noise of their training rows, 10⁻³
+TRUE = 2.743, 2.362  # variance of the noise of their training rows, 10⁻³
 TABLE_46 = {  # squared error of both outputs, 10⁻³, by inputs, covariance and method
     ("BSVR", 2, "Gaussian"): 5.89,
     ("BSVR", 2, "ARD"): 5.68,
@@ -66,6 +67,7 @@ CITED = {  # the same, of others
     "Gaussian process, Williams and Rasmussen, ARD": (6, 5.69),
 }
 METHODS = {"papers": "as the papers", "default": "default"}
+FOUR, THERE = "best of four starts", "here, at their hyperparameters"
 
 
 # ---- measures ------------------------------------------------------------------------------------
@@ -112,12 +114,36 @@ def trained(
     return measured(method, split_of(data, output, inputs, seed), **settings)
 
 
+def there(data: Path | None, output: int) -> dict[str, Any]:
+    """Return what is here at the hyperparameters that table 4.4 prints."""
+    split, p = split_of(data, output, 2), PAPERS[2, output]
+    objective = Objective(split.X, split.y, 0.3, ard=True)
+    assert p.C is not None
+    assert p.epsilon is not None
+    x = np.log([p.C, p.epsilon, p.kappa_b, *p.kappa])
+    machine = Machine(objective, x, objective.evidence(x))
+    error = split.y_new - machine.moments(split.X_new)[0]
+    return {
+        **{"C": p.C, "epsilon": p.epsilon, "kappa": list(p.kappa), "kappa_b": p.kappa_b},
+        "noise": float(machine.loss.variance()),
+        "log_evidence": machine.evidence.log_evidence,
+        "free": int(machine.evidence.solution.free.sum()),
+        "bound": int(machine.evidence.solution.bound.sum()),
+        "aae": float(np.mean(np.abs(error))),
+        "ase": float(np.mean(error**2)),
+    }
+
+
 def cells(plan: Plan) -> Iterator[Cell]:
     """Yield tables 4.4 and 4.5, then what else table 4.6 has."""
     if not plan.has("robot_arm"):
         return
     yield Cell(blocks, {}, 0.1)
     outputs = (0, 1)
+    for output in outputs:
+        yield Cell(there, {"output": output}, 0.3)
+        arguments = {"output": output, "inputs": 2, "method": "papers", "ard": True, "starts": 4}
+        yield Cell(trained, arguments, 2.0)
     for inputs, seed in ((2, 0), *((6, k) for k in range(plan.choose(DRAWS, 1)))):
         for output in outputs:
             arguments = {"output": output, "inputs": inputs, "seed": seed}
@@ -142,8 +168,8 @@ INTRODUCTION = """The first 200 rows train, the second 200 are predicted; inputs
 targets are not. Variances and squared errors are in 10⁻³. The four added inputs are our own draws:
 copies of both angles with noise of 0.02, and two that tell nothing."""
 HEAD = [
-    *("output", "method", "C", "ε", "σₙ²", "κ", "κ_b", "SV_M", "SV_C", "CPU s", "AAE", "ASE"),
-    "measured",
+    *("output", "method", "C", "ε", "σₙ²", "κ", "κ_b", "ln P", "SV_M", "SV_C", "CPU s", "AAE"),
+    *("ASE", "measured"),
 ]
 
 
@@ -156,55 +182,85 @@ def section(found: Found, plan: Plan) -> Section:
         rows = list(rows_of(found, inputs))
         if rows:
             parts.append(f"Table {name}, ARD with {inputs} inputs:\n\n{table(HEAD, rows, left=2)}")
-    parts += [of_added(found), of_both(found)]
-    return Section(TITLE, "\n\n".join(parts))
+    parts += [of_there(found), of_added(found), of_both(found)]
+    return Section(TITLE, "\n\n".join(part for part in parts if part))
 
 
 def of_blocks(found: Found) -> Iterator[str]:
     """Say whether the rows are those of the thesis, by the noise that it prints of its own."""
     for cell, m in found.items():
         if cell.measure is blocks:
-            noise = 1e3 * np.array(m.result["noise"])
-            said = ", ".join(f"{a:.3f} and {b:.3f}" for a, b in noise)
-            nearest = int(np.argmin(np.abs(noise - TRUE).max(axis=1)))
-            same = np.abs(noise[0] - TRUE).max() < 5e-4 + 1e-9
+            variance = 1e3 * np.array(m.result["noise"]) * ROWS / (ROWS - 1)
+            said = ", ".join(f"{a:.3f} and {b:.3f}" for a, b in variance)
+            same = np.abs(variance - TRUE).max(axis=1) < 1e-3
             yield (
-                f"Average squared noise of y₁ and y₂ in the blocks of 200 rows: {said}. The papers "
-                f"print {TRUE[0]} and {TRUE[1]} of their training rows"
-                + (
-                    ", so that the rows and the split are theirs."
-                    if same
-                    else f", which none of them has; the nearest is block {nearest + 1}."
-                )
+                "The sum of the squared noise of y₁ and y₂ in the blocks of 200 rows, over 199: "
+                f"{said}. The papers print {TRUE[0]} and {TRUE[1]} of their training rows"
+                + (", which are the first of these." if same[0] else ", which are not the first.")
             )
 
 
 def rows_of(found: Found, inputs: int) -> Iterator[list[str]]:
     """Yield the rows of table 4.4 or 4.5, the papers' beside ours."""
-    for output in (0, 1):
+    for output, name in enumerate(("y₁", "y₂")):
         ours = {
-            cell.arguments["method"]: m
+            said: m
             for cell, m in found.items()
-            if cell.measure is trained
-            and (cell.arguments["output"], cell.arguments["inputs"]) == (output, inputs)
-            and cell.arguments.get("seed") == 0
+            if (said := of_table(cell, inputs)) and cell.arguments["output"] == output
         }
         if not ours:
             continue
         p = PAPERS[inputs, output]
         yield [
-            *(f"y{'₁₂'[output]}", "papers", number(p.C, 4), number(p.epsilon, 2)),
-            *(f"{p.noise:.3f}", listed(p.kappa), number(p.kappa_b), str(p.free), str(p.bound)),
+            *(name, "papers", number(p.C, 4), number(p.epsilon, 2), f"{p.noise:.3f}"),
+            *(listed(p.kappa), number(p.kappa_b), "", str(p.free), str(p.bound)),
             *(number(p.cpu), f"{p.aae:.5f}", f"{p.ase:.3f}", ""),
         ]
-        for method, m in ours.items():
+        for said in filter(ours.__contains__, (THERE, METHODS["papers"], FOUR, "default")):
+            m = ours[said]
             r = m.result
+            evidence = "" if said == "default" else f"{r['log_evidence']:.1f}"
             yield [
-                *(f"y{'₁₂'[output]}", METHODS[method], number(r["C"], 4), number(r["epsilon"], 2)),
+                *(name, said, number(r["C"], 4), number(r["epsilon"], 2)),
                 *(f"{1e3 * r['noise']:.3f}", listed(r["kappa"]), number(r.get("kappa_b"))),
-                *(str(r["free"]), str(r["bound"]), number(r["cpu"]), f"{r['aae']:.5f}"),
-                *(f"{1e3 * r['ase']:.3f}", m.date),
+                *(evidence, str(r["free"]), str(r["bound"]), number(r.get("cpu"))),
+                *(f"{r['aae']:.5f}", f"{1e3 * r['ase']:.3f}", m.date),
             ]
+
+
+def of_table(cell: Cell, inputs: int) -> str:
+    """Return the name of a row of table 4.4 or 4.5; nothing for other cells."""
+    given = cell.arguments
+    if cell.measure is there:
+        return THERE if inputs == 2 else ""
+    if given.get("inputs") != inputs or not given.get("ard") or given["method"] not in METHODS:
+        return ""
+    if given.get("starts") == 4:
+        return FOUR
+    return METHODS[given["method"]] if given.get("seed") == 0 else ""
+
+
+def of_there(found: Found) -> str:
+    """Say what tells our hyperparameters from the papers'."""
+    here = {c.arguments["output"]: m.result for c, m in found.items() if c.measure is there}
+    four = {c.arguments["output"]: m.result for c, m in found.items() if of_table(c, 2) == FOUR}
+    if not (here.keys() & four.keys()):
+        return ""
+    ends = [
+        f"for {name} at {', '.join(f'{v:.1f}' for v in four[k]['found'])}, against "
+        f"{here[k]['log_evidence']:.1f} at the papers' hyperparameters"
+        for k, name in enumerate(("y₁", "y₂"))
+        if k in here and k in four
+    ]
+    counts = max(abs(r["free"] - PAPERS[2, k].free) for k, r in here.items())
+    errors = max(abs(1e3 * r["ase"] - PAPERS[2, k].ase) for k, r in here.items())
+    return (
+        "At the hyperparameters of table 4.4 there are here the free support vectors of the table "
+        f"up to {counts} and its squared errors up to {errors:.3f}, which is what printed digits "
+        "leave open: rows, split and model are the same. What differs is where the search ends. "
+        "The exact evidence jumps where a row enters or leaves the bend of the loss, and it has "
+        f"optima on many of its pieces; four starts end {'; '.join(ends)}."
+    )
 
 
 def listed(kappa: Any) -> str:
