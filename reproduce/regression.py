@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import numpy as np
@@ -23,6 +23,8 @@ __all__ = ["Split", "apart", "exponent", "measured", "paired", "printed"]
 
 type Array = NDArray[np.float64]
 type Result = dict[str, Any]
+
+TWO_SD = float(1.0 - 2.0 * stats.norm.sf(2.0))
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,6 +66,9 @@ class _Fit:
     predict: Callable[[Array], tuple[Array, Array] | Array]
     """Means, or means and variances, of new targets."""
     facts: Result
+    interval: Callable[[Array], tuple[Array, Array]] | None = None
+    """Ends of a central interval of new targets, as probable as two standard deviations of a normal
+    distribution, where the noise is not fixed by its variance."""
 
 
 def measured(method: str, split: Split, *, predictions: bool = False, **settings: Any) -> Result:
@@ -77,7 +82,8 @@ def measured(method: str, split: Split, *, predictions: bool = False, **settings
     split : Split
         The rows.
     predictions : bool, default False
-        Whether to return means and variances of all new rows, too.
+        Whether to return means and variances of all new rows, too, and intervals where these are
+        not two standard deviations.
     **settings
         For the method.
 
@@ -105,6 +111,9 @@ def measured(method: str, split: Split, *, predictions: bool = False, **settings
     }
     if predictions and variance is not None:
         result |= {"mean": mean.tolist(), "variance": variance.tolist()}
+        if fit.interval is not None:
+            low, high = fit.interval(split.X_new)
+            result |= {"low": low.tolist(), "high": high.tolist()}
     return result
 
 
@@ -158,7 +167,7 @@ def _default(X: Array, y: Array, *, ard: bool | str = False) -> _Fit:
         "evaluations": int(model.n_iter_),
         "converged": bool(model.converged_),
     }
-    return _Fit(predict, facts)
+    return _Fit(predict, facts, partial(model.predict_interval, coverage=TWO_SD))
 
 
 def _gpr(X: Array, y: Array, *, ard: bool = False) -> _Fit:

@@ -58,6 +58,16 @@ def test_predictions_are_in_the_units_of_the_series(data, monkeypatch):
     assert min(result["variance"]) >= 0.999 * result["noise"]
 
 
+def test_intervals_take_the_place_of_standard_deviations(data):
+    r = made_up(None) | {"low": [49.0] * 100, "high": [53.5] * 100}  # around 51, or 55
+    forecast = laser.Forecast.of(r)
+    easy = ~forecast.hard
+    assert forecast.below[easy] == pytest.approx(2.0)
+    assert forecast.above[easy] == pytest.approx(2.5)
+    assert forecast.inside == 1.0  # the truth is 50
+    assert laser.Forecast.of(r | {"low": [50.5] * 100}).inside == pytest.approx(0.0)
+
+
 def test_without_the_data_the_page_says_so(tmp_path):
     plan = Plan(False, tmp_path)
     assert list(laser.cells(plan)) == []
