@@ -66,8 +66,8 @@ def trained(data: Path | None, method: str, **settings: Any) -> dict[str, Any]:
 def cells(plan: Plan) -> Iterator[Cell]:
     """Yield both methods."""
     if plan.has("santafe_a"):
-        yield Cell(trained, {"method": "papers"}, 30.0)
-        yield Cell(trained, {"method": "default"}, 30.0)
+        yield Cell(trained, {"method": "papers"}, 5.0)
+        yield Cell(trained, {"method": "default"}, 4.0)
 
 
 # ---- the page ------------------------------------------------------------------------------------
