@@ -331,15 +331,15 @@ def of_both(found: Found) -> str:
         rows.append([name, str(inputs), covariance, f"{ase:.2f}", *shown, days])
     for name, (inputs, ase) in CITED.items():
         rows.append([name, str(inputs), "", f"{ase:.2f}", "", "", ""])
+    head = ["method", "inputs", "covariance", "papers", "as the papers", "default", "measured"]
+    text = (
+        "Table 4.6, squared errors of both outputs together, in 10⁻³. Of GPR and SVR the column "
+        '"as the papers" is scikit-learn\'s. The noise of the test rows is about 5.'
+    )
     folds = list(both(found, "svr", 2, epsilon=0.1).values())
     if len(folds) > 1:
         text += (
             f" With ε = 0.1, {len(folds)} ways to divide the rows into five folds give SVR errors "
             f"from {min(folds):.2f} to {max(folds):.2f}."
         )
-    head = ["method", "inputs", "covariance", "papers", "as the papers", "default", "measured"]
-    text = (
-        "Table 4.6, squared errors of both outputs together, in 10⁻³. Of GPR and SVR the column "
-        '"as the papers" is scikit-learn\'s. The noise of the test rows is about 5.'
-    )
     return f"{text}\n\n{table(head, rows, left=3)}"
