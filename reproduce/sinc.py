@@ -151,19 +151,26 @@ def seconds_of(n: int, beta: float) -> float:
 
 
 def cells(plan: Plan) -> Iterator[Cell]:
-    """Yield table 4.3, the draws of small sets, then the sweep over beta."""
+    """Yield table 4.3, the draws of small sets, then the sweep over beta, and further draws."""
     for n in plan.choose(SIZES, [50, 300, 1000]):
         for beta in (0.3, 0.1):
             arguments = {"n": n, "method": "papers", "beta": beta}
             yield Cell(trained, arguments, seconds_of(n, beta))
         yield Cell(trained, {"n": n, "method": "default"}, 0.3 + n / 3000.0)
-    for n in plan.choose([50, 100, 300, 500, 1000], [50, 100]):
+    yield from draws(plan, [50, 100])
+    rows = rows_of_sweep(plan)
+    coarse = BETAS[::3]
+    for beta in plan.choose((*coarse, *sorted({*BETAS} - {*coarse})), coarse):
+        yield Cell(swept, {"n": rows, "beta": beta}, seconds_of(rows, beta))
+    yield from draws(plan, plan.choose([300, 500, 1000], []))
+
+
+def draws(plan: Plan, sizes: list[int]) -> Iterator[Cell]:
+    """Yield trainings on other draws of the rows."""
+    for n in sizes:
         for seed in range(1, plan.choose(DRAWS, 10) + 1):
             arguments = {"n": n, "method": "papers", "beta": 0.3, "seed": seed, "starts": 4}
             yield Cell(trained, arguments, 4.0 * seconds_of(n, 0.3))
-    rows = rows_of_sweep(plan)
-    for beta in plan.choose(BETAS, BETAS[::3]):
-        yield Cell(swept, {"n": rows, "beta": beta}, seconds_of(rows, beta))
 
 
 def rows_of_sweep(plan: Plan) -> int:
@@ -176,14 +183,14 @@ def rows_of_sweep(plan: Plan) -> int:
 
 def section(found: Found, plan: Plan) -> Section:
     """Return tables and figure of whatever is there."""
-    first = {c: m for c, m in found.items() if c.measure is trained and not c.arguments.get("seed")}
-    draws = {c: m for c, m in found.items() if c.measure is trained and c.arguments.get("seed")}
+    first = {c: m for c, m in found.items() if c.measure is trained and "seed" not in c.arguments}
+    others = {c: m for c, m in found.items() if c.measure is trained and "seed" in c.arguments}
     sweep = {c: m for c, m in found.items() if c.measure is swept}
     parts, figures = [INTRODUCTION], {}
     if first:
         parts += [table(HEAD, rows_of(first), left=2), same_regime(first)]
-    if draws:
-        parts.append(of_draws(draws))
+    if others:
+        parts.append(of_draws(others))
     if sweep:
         figures["sinc_beta"] = drawing(sweep, rows_of_sweep(plan)), CAPTION
         parts += ["{sinc_beta}", of_sweep(sweep)]
