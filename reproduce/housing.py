@@ -196,8 +196,28 @@ def section(found: Found, plan: Plan) -> Section:
     ):
         rows = list(rows_of(found, papers, peer, ours))
         parts.append(f"{title}:\n\n{table(HEAD, rows, left=2)}")
-    parts += [SLIP + slips(), beside(found), of_trials(found), relevances(found)]
+    parts += [within(found), SLIP + slips(), beside(found), of_trials(found), relevances(found)]
     return Section(TITLE, "\n\n".join(part for part in parts if part))
+
+
+def within(found: Found) -> str:
+    """Say which means differ from the papers' by more than the standard deviations they print."""
+    count, outside = 0, []
+    for table_of, papers, way, peer in (
+        ("4.7", TABLE_47, PAPERS, SVR),
+        ("4.8", TABLE_48, PAPERS_ARD, GPR_ARD),
+    ):
+        for name, row in papers.items():
+            for who, settings, pair in (("BSVR", way, row.ase), ("the peer", peer, row.peer_ase)):
+                some = of(results(found, name, settings).values(), "ase")
+                count += bool(some)
+                if some and abs(float(np.mean(some)) - pair[0]) > pair[1]:
+                    outside.append(f"{who} on {name} in table {table_of}")
+    return (
+        f"Of the {count} mean squared errors here of methods of the thesis, {len(outside)} differ "
+        "from its own by more than the standard deviation that it prints"
+        f"{': ' if outside else ''}{', '.join(outside)}."
+    )
 
 
 SLIP = """The thesis calls its p values those of paired t tests. They are those of a test of two
@@ -208,10 +228,10 @@ from the means and standard deviations that it prints that test gives """
 def slips() -> str:
     """Return the p values of a two-sample test from what the thesis prints, beside its own."""
     said = []
-    for papers in (TABLE_47, TABLE_48):
+    for number_of, papers in (("4.7", TABLE_47), ("4.8", TABLE_48)):
         for name, row in papers.items():
             p = printed(row.peer_ase, row.ase, PARTITIONS[name])
-            said.append(f"{power(p)} for {name} (printed {row.p_ase:g})")
+            said.append(f"{power(p)} for {name} in table {number_of} (printed {row.p_ase:g})")
     return f"{', '.join(said)}, of the squared errors."
 
 

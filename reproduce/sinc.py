@@ -12,7 +12,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 import pymc_bsvm as bsvm
-from pymc_bsvm.reporting.style import BLUE, ORANGE
+from pymc_bsvm.reporting.style import BLUE, ORANGE, legend_below
 from reproduce.bisvr import train
 from reproduce.cell import Cell, Measured
 from reproduce.page import Section, dates, number, table
@@ -295,7 +295,7 @@ def of_draws(found: Found) -> str:
         f"the papers' {count} numbers, {len(outside)} are further than two standard deviations "
         f"from the mean{rest}. The start matters where there are few rows: each draw is trained "
         "from the four starts that the thesis suggests, and the best counts; its own first one "
-        f"alone would have ended more than {FAR:g} nats below that in {', in '.join(low)}, at a "
+        f"alone would have ended more than {FAR:g} nats below that in {', '.join(low)}, at a "
         "function that is too smooth."
     )
     return f"{text}\n\n{table(['rows', 'method', 'draws', *COMPARED, 'measured'], lines, left=2)}"
@@ -320,7 +320,7 @@ def drawing(found: Found, n: int) -> Figure:
         ):
             ax.plot(x, of(first[0]), color=BLUE, marker="o", ms=4, label=first[1])
             ax.plot(x, of(second[0]), color=ORANGE, marker="s", ms=4, ls="--", label=second[1])
-            ax.legend(frameon=False, loc="upper left")
+            legend_below(ax, columns=2)
         evidence.plot(x, -of("log_evidence"), color=BLUE, marker="o", ms=4)
         error.plot(x, 1e5 * (of("ase") - of("noise_new")), color=BLUE, marker="o", ms=4)
         support.set(ylabel="support vectors", title=f"{n} rows of sinc", ylim=(0, None))

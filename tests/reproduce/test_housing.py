@@ -90,8 +90,10 @@ def test_all_measures_fill_the_tables(data, quick):
     cells = list(housing.cells(plan))
     assert len(set(cells)) == len(cells)
     body = housing.section(found(cells, as_printed), plan).body
-    assert "0.078 for boston (printed 0.078)" in body
-    assert "5.5e-08 for computer activity (printed 5.5e-08)" in body
+    assert "0.078 for boston in table 4.7 (printed 0.078)" in body
+    assert "5.5e-08 for computer activity in table 4.7 (printed 5.5e-08)" in body
+    assert f"Of the {2 if quick else 8} mean squared errors here" in body
+    assert "0 differ from its own" in body
     assert "as the papers: NOX, TAX, LSTAT, RAD (rank correlation of all 1.00)" in body
     assert "| computer activity | papers | 10 | 16416 | 1692 |" in body
     if not quick:

@@ -90,7 +90,7 @@ def test_all_measures_make_tables_and_a_figure(plan):
     if plan is FULL:
         # C of the draws is 0.0105 above the papers' in the mean, with a deviation of 0.0059.
         assert "Of the papers' 40 numbers, 0 are further" in section.body
-        assert "below that in 20 of 20 at 50 rows, in 20 of 20 at 100 rows" in section.body
+        assert "below that in 20 of 20 at 50 rows, 20 of 20 at 100 rows" in section.body
         assert "leaves 36% of the free support vectors (papers 36%)" in section.body
 
 
