@@ -312,7 +312,7 @@ def drawing(found: Found, n: int) -> Figure:
 
     style = {"font.size": 9, "axes.spines.top": False, "axes.spines.right": False}
     with plt.rc_context(style):
-        figure, axes = plt.subplots(2, 2, figsize=(8.0, 5.2), layout="constrained", sharex=True)
+        figure, axes = plt.subplots(2, 2, figsize=(8.0, 5.4), layout="constrained")
         (support, seconds), (evidence, error) = axes
         for ax, first, second in (
             (support, ("support", "all"), ("free", "free")),
@@ -325,8 +325,10 @@ def drawing(found: Found, n: int) -> Figure:
         error.plot(x, 1e5 * (of("ase") - of("noise_new")), color=BLUE, marker="o", ms=4)
         support.set(ylabel="support vectors", title=f"{n} rows of sinc", ylim=(0, None))
         seconds.set(ylabel="CPU seconds", title="One evaluation", yscale="log")
-        evidence.set(ylabel="−ln P(D|θ), nats", xlabel="β", xscale="log", title="Evidence")
-        error.set(ylabel="ASE − noise, $10^{-5}$", xlabel="β", title="Error of new rows")
+        evidence.set(ylabel="−ln P(D|θ), nats", title="Evidence")
+        error.set(ylabel="ASE − noise, $10^{-5}$", title="Error of new rows")
+        for ax in axes.flat:
+            ax.set(xlabel="β", xscale="log")
     return figure
 
 

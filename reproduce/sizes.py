@@ -123,13 +123,19 @@ def growth(results: Results) -> str:
         large = {n: s for n, s in points.items() if n >= FROM}
         if len(large) > 1:
             power_of_n = exponent(list(large), list(large.values()))
-            papers = f" (papers {PAPERS[method]})" if method in PAPERS else ""
-            sentences.append(f"{name}: n^{power_of_n:.2f}{papers}")
+            last = sorted(large)[-2:]
+            at_last = exponent(last, [large[n] for n in last])
+            papers = f"; papers n^{PAPERS[method]}" if method in PAPERS else ""
+            sentences.append(
+                f"{name} n^{power_of_n:.2f} (between the last two sizes n^{at_last:.2f}{papers})"
+            )
     if not sentences:
         return ""
     return (
         f"Growth of the time from {FROM} rows on, by least squares of the logarithms: "
-        f"{'; '.join(sentences)}."
+        f"{', '.join(sentences)}. Powers that rise with the size are those of times to which calls "
+        "that cost the same for few rows and many still add; the thesis does not say from which "
+        "sizes its own were read."
     )
 
 

@@ -52,6 +52,7 @@ def test_all_measures_make_tables_and_a_figure(plan):
     plt.close(figure)
     assert DAY in section.body
     if plan is FULL:
-        assert "as the papers: n^2.36 (papers 2.36)" in section.body
-        assert "GPR: n^3.05 (papers 3.05)" in section.body
+        last = "between the last two sizes"
+        assert f"as the papers n^2.36 ({last} n^2.36; papers n^2.36)" in section.body
+        assert f"GPR n^3.05 ({last} n^3.05; papers n^3.05)" in section.body
         assert "28 of them, not corrected" in section.body
