@@ -5,8 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Protocol
 
-from reproduce import gao, public
-from reproduce import landscape, outlier, raetsch, two_classes
+from reproduce import (
+    arm,
+    gao,
+    housing,
+    landscape,
+    laser,
+    outlier,
+    public,
+    raetsch,
+    sinc,
+    sizes,
+    two_classes,
+)
 from reproduce.cell import Cell
 from reproduce.page import Section
 from reproduce.plan import Plan
@@ -26,10 +37,15 @@ class Experiment(Protocol):
 
 
 EXPERIMENTS: dict[str, Experiment] = {
-    "gao": gao,
-    "public": public,
+    "sinc": sinc,
+    "sizes": sizes,
+    "arm": arm,
+    "laser": laser,
+    "housing": housing,
     "outlier": outlier,
     "two_classes": two_classes,
     "raetsch": raetsch,
     "landscape": landscape,
+    "gao": gao,
+    "public": public,
 }

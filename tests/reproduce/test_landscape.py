@@ -6,7 +6,7 @@ import pymc_bsvm as bsvm
 from pymc_bsvm.datasets import two_gaussians
 from reproduce import landscape
 from reproduce.plan import Plan
-from tests.reproduce.fakes import pretended
+from tests.reproduce.fakes import found
 
 
 @pytest.fixture
@@ -50,14 +50,14 @@ def test_the_page_with_nothing():
 
 
 def test_the_page_with_one_cell(plan):
-    section = landscape.section(pretended(list(landscape.cells(plan))[:1], result), plan)
+    section = landscape.section(found(list(landscape.cells(plan))[:1], result), plan)
     assert "| banana | Laplace's method, as the papers | 7 of 49 |" in section.body
     assert "does not have them: waveform" in section.body
     assert not section.figures
 
 
 def test_the_page_with_all(plan):
-    section = landscape.section(pretended(landscape.cells(plan), result), plan)
+    section = landscape.section(found(landscape.cells(plan), result), plan)
     assert "| banana | expectation propagation | 49 of 49 | 1.08 | 0.823 |" in section.body
     # log(500)² less log(1.077)²
     assert (

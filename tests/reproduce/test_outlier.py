@@ -4,7 +4,7 @@ import pytest
 
 from reproduce import outlier
 from reproduce.plan import Plan
-from tests.reproduce.fakes import pretended
+from tests.reproduce.fakes import found
 
 PLAN = Plan(quick=True)
 
@@ -80,7 +80,7 @@ def test_the_page_with_nothing():
 
 def test_the_page_with_one_cell(cells):
     one = [cell for cell in cells if cell.measure is outlier.shown][:1]
-    section = outlier.section(pretended(one, result), PLAN)
+    section = outlier.section(found(one, result), PLAN)
     assert "| without | papers | 7.485 | 0.194 | 0.565 | 9 | 5.46 | 1 |  |" in section.body
     assert "| without | BTSVC, as the papers | 7.00 | 0.200 | 0.500 | 9.00 |" in section.body
     assert not section.figures
@@ -88,7 +88,7 @@ def test_the_page_with_one_cell(cells):
 
 def test_the_page_with_all():
     plan = Plan(quick=False)
-    section = outlier.section(pretended(outlier.cells(plan), result), plan)
+    section = outlier.section(found(outlier.cells(plan), result), plan)
     assert "lowers κ₀ in 100 of 100 draws, narrows the kernel in 100 and adds" in section.body
     assert "in 100 of 100 draws." in section.body
     assert "κ₀ with the outlier (0.776; the draws have 1.00 to 1.00)" in section.body

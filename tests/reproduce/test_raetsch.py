@@ -5,7 +5,7 @@ from scipy.stats import ttest_rel
 from pymc_bsvm.datasets import two_gaussians
 from reproduce import raetsch
 from reproduce.plan import Plan
-from tests.reproduce.fakes import pretended
+from tests.reproduce.fakes import found
 
 
 @pytest.fixture(scope="module")
@@ -111,7 +111,7 @@ def test_the_page_with_nothing():
 
 def test_the_page_with_one_cell(folder):
     plan = Plan(quick=True, data=folder)
-    section = raetsch.section(pretended(list(raetsch.cells(plan))[:1], result), plan)
+    section = raetsch.section(found(list(raetsch.cells(plan))[:1], result), plan)
     assert "| heart | 1 | 149.1 ± 8.6 | 50.0 | 16.34 ± 2.90 | 10.00 |" in section.body
     assert "Table 5.3" not in section.body
 
@@ -121,7 +121,7 @@ def test_the_page_with_all(folder):
     cells = list(raetsch.cells(plan))
     first = [cell.arguments["partition"] for cell in cells if cell.measure is raetsch.inferred]
     assert max(first[:30]) == 4  # five partitions of both sets come first
-    body = raetsch.section(pretended(cells, result), plan).body
+    body = raetsch.section(found(cells, result), plan).body
     assert "The folder has 2 partitions of heart; 8 more are drawn from its rows." in body
     assert "| heart | 3.787 | 3.79 (3.79 to 3.79) |" in body
     assert "| ringnorm | 10 | 1.99 ± 0.26 | 14.50 ± 3.03 |" in body

@@ -5,7 +5,7 @@ import pytest
 from pymc_bsvm.datasets import two_gaussians, two_gaussians_probability
 from reproduce import two_classes
 from reproduce.plan import Plan
-from tests.reproduce.fakes import pretended
+from tests.reproduce.fakes import found
 
 PLAN = Plan(quick=True)
 LARGEST = max(two_classes.QUICK_SIZES)
@@ -81,13 +81,13 @@ def test_the_page_with_nothing():
 
 
 def test_the_page_with_one_cell(cells):
-    section = two_classes.section(pretended(cells[:1], result), PLAN)
+    section = two_classes.section(found(cells[:1], result), PLAN)
     assert "| Optimal | 2532.5 | 2500.0 | 0.0 | 0.0 | 0.0490 |" in section.body
     _close(section)
 
 
 def test_the_page_with_all(cells):
-    section = two_classes.section(pretended(cells, result), PLAN)
+    section = two_classes.section(found(cells, result), PLAN)
     assert "| GPC | 2570.3 | 2500.5 ± 0.7 | 37.8 | 0.5 ± 0.7 |" in section.body
     assert (
         f"| SVC | {LARGEST} | {1e-4 * LARGEST**2:.2f} | {LARGEST} | 2.00 | 1.00 |" in section.body
