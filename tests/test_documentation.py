@@ -61,8 +61,9 @@ def few_draws(monkeypatch):
             "progressbar": False,
             "compute_convergence_checks": False,
             "nuts_sampler": "pymc",
-            "nuts": {"max_treedepth": 3},
         }
+        if kwargs.get("step") is None:  # a step that is made already has its settings
+            own["nuts"] = {"max_treedepth": 3}
         return sample(**{**kwargs, **own})
 
     def use(draws):

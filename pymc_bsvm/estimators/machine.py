@@ -152,8 +152,8 @@ class MachineEvidence:
 
     def hold(self) -> None:
         """Start from where evaluations so far ended, so that their order no longer matters."""
-        for each in (self._memory, self._patience):
-            each.hold()
+        self._memory.hold()
+        self._patience.hold()
 
     def of(self, blueprint: Blueprint) -> Self:
         """Return the evidence of another model on the same rows."""
@@ -190,13 +190,9 @@ class MachineEvidence:
         if K is None:
             K = self.blueprint.matrix(values, self.X)
             start = self._start(values) if start is None else start
+        loss, weight = self.blueprint.loss(values), self.sample_weight
         return self.blueprint.approximation.evidence(
-            K,
-            self.y,
-            self.blueprint.loss(values),
-            sample_weight=self.sample_weight,
-            start=start,
-            check_input=False,
+            K, self.y, loss, sample_weight=weight, start=start, check_input=False
         )
 
     def machine(self, values: Array) -> Machine:

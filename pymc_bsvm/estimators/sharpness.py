@@ -62,6 +62,7 @@ def left_out_log_odds(trained: Trained) -> tuple[Array, LeaveOneOut]:
     left_out : LeaveOneOut
         Their labels and weights, with the latent values that the odds are of.
     """
+    assert trained.objective is not None
     left_out = trained.objective.left_out(trained.members)
     losses = [machine.loss for machine in trained.members]
     parts = [
