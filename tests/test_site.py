@@ -144,6 +144,11 @@ def test_the_readme_of_the_package_has_no_relative_link() -> None:
     assert all(x.startswith("https://") for x in left)
 
 
+def test_figures_outside_the_package_are_left_out() -> None:
+    text = "Before.\n\n![A figure](a/b.png)\n\n![One more](https://c.d/e.png)\n\nAfter.\n"
+    assert published(text) == "Before.\n\n![One more](https://c.d/e.png)\n\nAfter.\n"
+
+
 def test_what_stands_around_a_link_stays() -> None:
     assert published("See [a](docs/a.md), [b](#c) and [d](https://e.f).") == (
         "See a, b and [d](https://e.f)."
