@@ -19,6 +19,7 @@ import pytest
 import xarray as xr
 from arviz_base import from_dict
 from joblib import Parallel, delayed
+from joblib.externals.loky import get_reusable_executor
 from pytensor.graph.basic import Variable, equal_computations
 from pytensor.graph.traversal import ancestors, graph_inputs
 from sklearn.exceptions import NotFittedError
@@ -328,6 +329,8 @@ def itself(value: object) -> object:
 @pytest.fixture(scope="module")
 def from_another_process():
     """Return the examples after the way to a worker and back."""
+    # Workers that other tests have left behind, with other settings, may never answer.
+    get_reusable_executor(max_workers=2, reuse=True).shutdown(wait=True, kill_workers=True)
     parallel = Parallel(n_jobs=2, backend="loky")
     plain = [value for value in examples() if by_pickle(value)]
     other = [cloudpickle.dumps(value) for value in examples() if not by_pickle(value)]
