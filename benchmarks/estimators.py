@@ -191,9 +191,6 @@ def against_best(
 
 TITLES = {
     "sinc": "Sinc, with and without outliers",
-    # Of these the tables are kept; `reproduce/public.py` measures what has taken their place.
-    "regression": "Regression with several inputs",
-    "classification": "Classification",
     "first": "A new process",
 }
 
