@@ -20,14 +20,14 @@ PYTEST_ARGS ?=
 APART := tests/estimators tests/gp tests/inference
 # Arguments of `make bench-estimators`, such as BENCH_ARGS="--only first".
 BENCH_ARGS ?=
-# Arguments of `make reproduce`, `bench-large` and `bench-speed`, such as ARGS="--data ../shared/data --budget 45".
+# Arguments of `make reproduce`, `bench-large`, `bench-inputs` and `bench-speed`, such as ARGS="--data ../shared/data".
 ARGS ?=
 # The folder whose notebooks `make notebooks` executes.
 BOOKS ?= notebooks
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: bench-calibration bench-estimators bench-evidence bench-intervals bench-large bench-low-rank bench-partial bench-points bench-solver bench-speed help setup base-env test-env dev-env demo reproduce test test-lowest test-slow lint format types docs notebooks clean
+.PHONY: bench-calibration bench-estimators bench-evidence bench-inputs bench-intervals bench-large bench-low-rank bench-partial bench-points bench-solver bench-speed help setup base-env test-env dev-env demo reproduce test test-lowest test-slow lint format types docs notebooks clean
 
 help: ## list the targets
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  \1|/' \
@@ -86,8 +86,11 @@ bench-intervals: test-env ## the CPU time of intervals against that of error bar
 bench-estimators: test-env ## the estimators against their peers; rewrites estimators.md
 	@$(THREADS) $(PY) benchmarks/estimators.py $(BENCH_ARGS)
 
-bench-large: test-env ## many rows against peers, with ARGS="--data FOLDER"; rewrites large.md
+bench-large: test-env ## many rows against peers; rewrites large.md
 	@$(PY) -m benchmarks.large $(ARGS)
+
+bench-inputs: test-env ## inducing points for many inputs, with ARGS="--data FOLDER"; rewrites inputs.md
+	@$(THREADS) $(PY) -m benchmarks.inputs $(ARGS)
 
 bench-calibration: test-env ## rank true hyperparameters, count coverage; rewrites calibration.md
 	@$(THREADS) $(PY) -m benchmarks.calibration

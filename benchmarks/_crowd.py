@@ -21,7 +21,8 @@ type Array = NDArray[np.float64]
 PIECE = 100_000  # rows that are drawn at a time, each piece with a seed of its own
 NEW = 20_000
 SHARE, FACTOR = 0.05, 10.0  # of the outliers, and how much wider they are
-FIRST_NEW = 10**6  # number of the first piece of the new rows
+FIRST_NEW = 10**6  # number of the first piece of the new rows ...
+APART = 10**4  # ... and how far apart the first pieces of two draws are
 
 
 class Crowd(NamedTuple):
@@ -72,9 +73,9 @@ def pieces(name: str, n: int, first: int) -> Iterator[Crowd]:
         yield SETS[name](PIECE, rng)
 
 
-def draw(name: str, n: int, new: bool = False) -> Crowd:
-    """Return n rows for training, or new ones."""
-    parts = list(pieces(name, n, FIRST_NEW if new else 0))
+def draw(name: str, n: int, new: bool = False, number: int = 0) -> Crowd:
+    """Return n rows for training, or new ones, of one of several draws."""
+    parts = list(pieces(name, n, APART * number + (FIRST_NEW if new else 0)))
     return Crowd(*(np.concatenate(each)[:n] for each in zip(*parts, strict=True)))
 
 

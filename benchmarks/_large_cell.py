@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-import pymc_bsvm as bsvm
 from benchmarks._crowd import NEW, Array, Crowd, draw, mapped, references
 from benchmarks._large_methods import CLASSIFIERS, REGRESSORS, Method, Said
 from benchmarks._meter import Meter
@@ -22,8 +21,6 @@ from pymc_bsvm.estimators import BayesianSVR
 from pymc_bsvm.streamed.passes import Passes
 
 __all__ = ["cell"]
-
-REGRESSION = ("friedman", "abalone")
 
 
 def cell(specification: dict[str, Any]) -> dict[str, float]:
@@ -45,11 +42,8 @@ def truth(specification: dict[str, Any]) -> dict[str, float]:
 def fit(specification: dict[str, Any]) -> dict[str, float]:
     """Fit a method and look at new rows."""
     name, n = specification["set"], specification["rows"]
-    if name == "abalone":
-        old, new = abalone(Path(specification["data"]), n)
-    else:
-        old, new = draw(name, n), draw(name, NEW, new=True)
-    regression = name in REGRESSION
+    old, new = draw(name, n), draw(name, NEW, new=True)
+    regression = name == "friedman"
     method = (REGRESSORS if regression else CLASSIFIERS)[specification["method"]]
     score = regression_scores if regression else class_scores
     with counted(n) as times:
@@ -65,14 +59,6 @@ def metered(
     meter = Meter()
     said = method(meter, X, y, new.X, new.y, options)
     return {"wall": meter.wall, "cpu": meter.cpu, "memory": meter.memory}, said
-
-
-def abalone(data: Path, n: int) -> tuple[Crowd, Crowd]:
-    """Return n rows of abalone and the others; the function is not known, the targets stand in."""
-    folder = bsvm.datasets.load_folder(data / "abalone")
-    order = np.random.default_rng(0).permutation(len(folder.y))
-    X, y = folder.X[order], np.asarray(folder.y[order], dtype=float)
-    return Crowd(X[:n], y[:n], y[:n]), Crowd(X[n:], y[n:], y[n:])
 
 
 def regression_scores(said: Said, new: Crowd) -> dict[str, float]:

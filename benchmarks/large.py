@@ -1,14 +1,13 @@
 """Many rows: ours on inducing points against its peers and against the truth; writes large.md.
 
-    python -m benchmarks.large --data FOLDER [--gpytorch PYTHON] [--quick] [--budget MINUTES]
+    python -m benchmarks.large [--gpytorch PYTHON] [--quick] [--budget MINUTES]
         [--limit SECONDS] [--threads 2] [--resume FILE] [--only WORD ...] [--report]
 
-Each fit runs in a process of its own, the most important ones first. `--data` is a folder that has
-abalone as `pymc_bsvm.datasets.load_folder` reads it, `--gpytorch` an interpreter that has gpytorch.
-No fit starts after `--budget` minutes, none takes longer than `--limit` seconds (four times as
-long for the rows in a file). `--resume` keeps what is measured in a file and goes on from it;
-`--only` takes the sections whose names have one of the words; `--report` measures nothing and
-writes the page from the file. `--quick` takes few rows and points, to see that all works, and
+Each fit runs in a process of its own, the most important ones first. `--gpytorch` is an interpreter
+that has gpytorch. No fit starts after `--budget` minutes, none takes longer than `--limit` seconds
+(four times as long for the rows in a file). `--resume` keeps what is measured in a file and goes on
+from it; `--only` takes the sections whose names have one of the words; `--report` measures nothing
+and writes the page from the file. `--quick` takes few rows and points, to see that all works, and
 prints the page.
 """
 
@@ -123,7 +122,7 @@ def committee(rows: int) -> Cell:
 
 
 REGRESSION_SECTION, CLASS_SECTION = "friedman1 with outliers", "two curved classes"
-GROWTH, FILES, INPUTS = "time per pass", "rows in a file", "many inputs"
+GROWTH, FILES = "time per pass", "rows in a file"
 WHOLE = "all rows as points"
 
 
@@ -143,7 +142,6 @@ def cells(options: argparse.Namespace) -> Iterator[Cell]:
         settings = {"inducing": points, "ard": True}
         yield Cell(GROWTH, f"{points} points", rows, "friedman", "passes", settings)
     yield from ours(FILES, "friedman", 10 * large, options.scale, "mapped")
-    yield from inputs(options)
     for rows in (middle, large, small):
         for section, data in both:
             yield from peers(section, data, rows, options)
@@ -151,27 +149,11 @@ def cells(options: argparse.Namespace) -> Iterator[Cell]:
         yield committee(rows)
 
 
-def inputs(options: argparse.Namespace) -> Iterator[Cell]:
-    """Yield the fits that show how the number of points must grow."""
-    scale = options.scale
-    for data, rows in (("abalone", 3133), ("twonorm", 7000), ("ringnorm", 7000)):
-        settings: dict[str, Any] = {"ard": True} if data == "abalone" else {"loss": "logistic"}
-        section = f"{INPUTS}: {data}"
-        rows = rows // scale
-        dense = settings | {"rows": 2000 // scale}
-        method = "dense" if data == "abalone" else "ours"
-        yield Cell(section, f"dense, {2000 // scale} rows", rows, data, method, dense)
-        for points in (50 // scale, 200 // scale, 800 // scale):
-            yield Cell(
-                section, f"{points} points", rows, data, "ours", settings | {"inducing": points}
-            )
-
-
 def measured(what: Cell, options: argparse.Namespace) -> dict[str, Any]:
     """Run a cell in a process of its own."""
     names = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
     limit = LONGER * options.limit if what.section == FILES else options.limit
-    specification = json.dumps({**asdict(what), "data": str(options.data)})
+    specification = json.dumps(asdict(what))
     try:
         done = subprocess.run(
             [sys.executable, "-W", "ignore", "-m", "benchmarks._large_cell", specification],
@@ -259,12 +241,6 @@ def growth(found: Found) -> str:
     return text
 
 
-def section(title: str, text: str, head: str, lines: Iterator[list[str]]) -> str:
-    """Return a section of the page; nothing, if there are no measures."""
-    measures = list(lines)
-    return f"{title}\n\n{text}{table(head, measures)}\n" if measures else ""
-
-
 def report(found: Found, options: argparse.Namespace) -> str:
     """Return the page."""
     used = machine(f"{options.threads} threads", "numpy", "scipy", "scikit-learn")
@@ -273,15 +249,7 @@ def report(found: Found, options: argparse.Namespace) -> str:
     first, second = truth(found, REGRESSION_SECTION), truth(found, CLASS_SECTION)
     columns = {"rmse": 4, "score": 3, "inside y": 3, "inside f": 3, "passes": 0}
     of_classes = {"rmse": 4, "log loss": 5, "error": 3, "passes": 0}
-    file = section("## Rows in a memory-mapped file", "", REGRESSION, rows(found, FILES, columns))
-    many = "".join(
-        section(f"## Many inputs: {name}", text, head, rows(found, f"{INPUTS}: {name}", shown))
-        for name, text, head, shown in (
-            ("abalone", "The targets stand for the function.\n\n", REGRESSION, columns),
-            ("twonorm", "", CLASSES, of_classes),
-            ("ringnorm", "", CLASSES, of_classes),
-        )
-    )
+    of_file = table(REGRESSION, rows(found, FILES, columns))
     return f"""# Many rows
 
 Measured by `benchmarks/large.py` on {used}. The load of the machine was {min(loads):.1f} to
@@ -315,7 +283,10 @@ errs on {second["error"]:.2f} % of the new rows.
 CPU seconds of a pass over all rows with 300 points. Passes differ in what they compute.
 
 {growth(found)}
-{file}{many}## All rows as inducing points
+## Rows in a memory-mapped file
+
+{of_file}
+## All rows as inducing points
 
 {ROWS} rows, no jitter and a covariance of moderate condition: distance from the evidence of the
 whole kernel in nats, and largest distance of a slope as a share of the largest slope.
@@ -325,7 +296,6 @@ whole kernel in nats, and largest distance of a slope as a share of the largest 
 
 def options_of(parser: argparse.ArgumentParser) -> argparse.Namespace:
     """Read the command line."""
-    parser.add_argument("--data", type=Path, required=True)
     parser.add_argument("--gpytorch", help="interpreter with gpytorch")
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--budget", type=float, default=45.0)
