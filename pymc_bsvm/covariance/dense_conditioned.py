@@ -6,15 +6,16 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from pymc_bsvm._typing import Array
 from pymc_bsvm.covariance.dense import factorize
 from pymc_bsvm.covariance.factor import Factor, Factored
+from pymc_bsvm.covariance.lapack import triangular_solve_in_place
 from pymc_bsvm.covariance.product import exact_product
 
 __all__ = ["TOLD", "DenseConditioned", "condition_dense"]
 
+_BLOCK = 512  # rows at a time, so that no second matrix is made
 TOLD = 1e-5  # share of a precision that keeps ten digits of one minus the rest
 
 
@@ -36,9 +37,13 @@ class DenseConditioned(Factored):
         told = 1.0 - self.inverse_diagonal  # what the row's own observation adds to its precision
         known = told > TOLD  # there, what is left of it does not cancel
         rest = np.setdiff1d(np.arange(variance.size), index[known])
-        scaled = root[:, None] * self.K[np.ix_(index, rest)]
-        half = solve_triangular(self.factor.cholesky, scaled, lower=True, check_finite=False)
-        variance[rest] = np.maximum(variance[rest] - np.einsum("ij,ij->j", half, half), 0.0)
+        for start in range(0, rest.size, _BLOCK):
+            rows = rest[start : start + _BLOCK]
+            half = self.K[np.ix_(rows, index)]
+            half *= root
+            triangular_solve_in_place(self.factor.cholesky, half, False)
+            explained = np.einsum("ij,ij->i", half, half)
+            variance[rows] = np.maximum(variance[rows] - explained, 0.0)
         variance[index[known]] = (told / root**2)[known]
         return variance
 

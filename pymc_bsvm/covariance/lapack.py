@@ -30,6 +30,7 @@ _REAL = types.CPointer(types.float64)
 _CHAR = types.CPointer(types.uint8)
 _PLAIN, _TRANSPOSED = ord("N"), ord("T")
 _LEFT, _RIGHT = ord("L"), ord("R")
+_BLOCK = 128  # columns at a time
 _UPPER = ord("U")  # the upper triangle of Fortran is the lower one of C
 
 
@@ -137,11 +138,11 @@ def triangular_congruence_in_place(L, S):
 
 @numba.njit(cache=True, fastmath=False, nogil=True)
 def _solve(L, x, side, trans, rows, columns):
-    """Call the routine, for which the lower triangle of L is an upper one."""
+    """Call the routine, for which the lower triangle of L is an upper one; L may be part of one."""
     if x.size == 0:
         return
     flags = np.array([side, _UPPER, trans, _PLAIN], dtype=np.uint8)
-    order = np.array([rows, columns, L.shape[0]], dtype=np.int32)
+    order = np.array([rows, columns, L.strides[0] // L.itemsize], dtype=np.int32)
     one = np.ones(1)
     _dtrsm(
         flags[0:].ctypes,
@@ -160,16 +161,22 @@ def _solve(L, x, side, trans, rows, columns):
 
 @numba.njit(cache=True, fastmath=False, nogil=True)
 def inverse_diagonal(L):
-    """Return the diagonal of the inverse of L L': sums of squares over the columns of L⁻¹."""
+    """Return the diagonal of the inverse of L L': sums of squares over the columns of L⁻¹.
+
+    Some columns are made at a time, by the part of L that begins at their rows: above them L⁻¹ is
+    zero. That is no more work than the inverse, and takes a small part of its memory.
+    """
     n = L.shape[0]
-    inverse, total = np.empty((n, n)), np.zeros(n)
-    for i in range(n):
-        for j in range(i + 1):
-            inverse[i, j] = L[i, j]
-    triangular_inverse_in_place(inverse)
-    for i in range(n):
-        for j in range(i + 1):
-            total[j] += inverse[i, j] * inverse[i, j]
+    total = np.zeros(n)
+    for start in range(0, n, _BLOCK):
+        columns = min(_BLOCK, n - start)
+        x = np.zeros((columns, n - start))  # the columns of L⁻¹, one in each row
+        for k in range(columns):
+            x[k, k] = 1.0
+        _solve(L[start:, start:], x, _LEFT, _TRANSPOSED, n - start, columns)
+        for k in range(columns):
+            for j in range(k, n - start):
+                total[start + k] += x[k, j] * x[k, j]
     return total
 
 

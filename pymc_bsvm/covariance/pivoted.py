@@ -14,6 +14,8 @@ from pymc_bsvm.covariance.low_rank import LowRank
 
 __all__ = ["Pivoted", "pivoted", "pivoted_by_rows"]
 
+_LATE = 0.25  # of the rows, after which the variance has to fall
+
 
 def pivoted(K: Array, most: float) -> LowRank | None:
     """Return a covariance of low rank that is K to rounding, None if its rank is above a bound.
@@ -48,7 +50,12 @@ class Pivoted(NamedTuple):
 
 
 def pivoted_by_rows(
-    row: Callable[[int], Array], variances: Array, most: int, enough: float
+    row: Callable[[int], Array],
+    variances: Array,
+    most: int,
+    enough: float,
+    *,
+    falling: bool = False,
 ) -> Pivoted:
     """Factorise a covariance of which only some rows are computed.
 
@@ -65,14 +72,22 @@ def pivoted_by_rows(
         Largest number of rows.
     enough : float
         Variance that may be left.
+    falling : bool, default False
+        Whether it also ends where the variance falls too slowly to come to `enough`. From a quarter
+        of the rows on it has to be below a curve ``exp(-c m²)`` that comes there with the last row:
+        the spectra of smooth functions fall late, but fast.
     """
     left = np.array(variances, dtype=float)
     most = min(most, left.size)
     factor = np.empty((most, left.size))
     chosen: list[int] = []
+    highest = float(left.max())
     for k in range(most):
         pivot = int(left.argmax())
         if left[pivot] <= enough:
+            break
+        due = max(k / most - _LATE, 0.0) / (1.0 - _LATE) if falling else 0.0
+        if left[pivot] > highest * (enough / highest) ** (due * due):
             break
         new = factor[k]
         new[:] = row(pivot)

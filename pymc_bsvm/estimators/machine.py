@@ -230,17 +230,19 @@ class MachineEvidence:
         if evidence is None:
             self.log_evidence = -np.inf
             return -np.inf, np.zeros_like(x)
-        gradient = evidence.gradient
+        gradient, self.log_evidence = evidence.gradient, evidence.log_evidence
+        K = evidence.problem.K
+        thin = K if isinstance(K, Thin) else None
+        del evidence, K  # with all that is as large, before the slopes take as much
         of_loss, of_kernel = self.blueprint.split(np.exp(x))
-        kernel, K = self.blueprint.kernel, evidence.problem.K
-        if isinstance(K, Thin) and isinstance(gradient.K, LowRankSlopes):
-            of_kernel = K.slopes(self.X, gradient.K.A)
+        kernel = self.blueprint.kernel
+        if thin is not None and isinstance(gradient.K, LowRankSlopes):
+            of_kernel = thin.slopes(self.X, gradient.K.A)
         else:
             X = kernel.take(self.X, gradient.rows)
             of_kernel = kernel.slopes(of_kernel, X, np.asarray(gradient.K))
         of_loss = self.blueprint.likelihood.slopes(of_loss, gradient.parameters)
         slope = np.concatenate([of_loss, of_kernel])
-        self.log_evidence = evidence.log_evidence
         if not (np.isfinite(self.log_evidence) and np.isfinite(slope).all()):
             return -np.inf, np.zeros_like(x)
         log_prior, slope_of_prior = self.blueprint.log_prior(x)

@@ -19,12 +19,12 @@ from numpy.typing import NDArray
 
 from pymc_bsvm._typing import Array, Parameter
 from pymc_bsvm.covariance.conditioned import Conditioned
-from pymc_bsvm.covariance.dense import submatrix
+from pymc_bsvm.covariance.dense import add_product
 from pymc_bsvm.covariance.inducing import Inducing
 from pymc_bsvm.losses import jet_language as jets
 from pymc_bsvm.losses.base import Loss, formulas, smooth_curvature
 from pymc_bsvm.losses.tilted import normalizer_slopes
-from pymc_bsvm.solvers.determinant import log_det_gradient, of_covariance
+from pymc_bsvm.solvers.determinant import log_det_gradient_among, of_covariance
 from pymc_bsvm.solvers.kernel import solve_free
 
 if TYPE_CHECKING:
@@ -81,8 +81,8 @@ def evidence_gradient(evidence: LaplaceEvidence) -> EvidenceGradient:
     counted[curved] = True
     rows = np.flatnonzero(counted)
     place = np.searchsorted(rows, curved)
-    R, V = log_det_gradient(
-        submatrix(K, curved), root * root, np.ascontiguousarray(evidence.factor.cholesky)
+    R, V = log_det_gradient_among(
+        K, curved, root * root, np.ascontiguousarray(evidence.factor.cholesky)
     )
     if weight is None:
         weight = np.ones(y.size)
@@ -90,26 +90,31 @@ def evidence_gradient(evidence: LaplaceEvidence) -> EvidenceGradient:
     slopes = LossSlopes.of(here, y[rows], f[rows], evidence.ramp_width)
     weights = weight[rows]
     of_det = 0.5 * V * (weights * slopes.curvature)[:, place]
-    c = np.zeros(rows.size)
-    c[place] = of_det[0]
+    c = np.zeros(y.size)
+    c[curved] = of_det[0]
     by_row = -weight * normalizer_slopes(loss, y.size)
     by_row[:, rows] -= weights * slopes.value
     by_row[:, curved] -= of_det[1:]
-    u = np.zeros(rows.size)
+    u = np.zeros(y.size)
     if c.any():
-        inner = submatrix(K, rows)
         W = weights * here.curvature(y[rows], f[rows])
-        h = np.where(W > 0.0, 1.0 / np.where(W > 0.0, W, 1.0), np.inf)
-        solver = solution.factor
-        index = np.searchsorted(rows, solver.index)  # all of them, or the factor is of no use
-        index = index if counted[solver.index].all() else index[:0]
-        u = c - solve_free(inner, h, inner @ c, index, solver.root_curvature, solver.cholesky)
-        by_row[:, rows] += (inner @ u) * weights * slopes.derivative
-    a = a[rows]
+        h = np.full(y.size, np.inf)
+        h[rows] = np.where(W > 0.0, 1.0 / np.where(W > 0.0, W, 1.0), np.inf)
+        known = solution.factor
+        u = c - solve_free(K, h, _product(K, c), known.index, known.root_curvature, known.cholesky)
+        by_row[:, rows] += _product(K, u)[rows] * weights * slopes.derivative
+    a, u = a[rows], u[rows]
     G = of_covariance(a, u, R, place)
     fields = zip(loss.fields.values(), by_row, strict=True)
     parameters = tuple(slope if np.ndim(field) else float(slope.sum()) for field, slope in fields)
     return EvidenceGradient(rows, G, a - u, parameters)
+
+
+def _product(K: Array, x: Array) -> Array:
+    """Return ``K x`` from the rows of K that count."""
+    out = np.zeros(x.size)
+    add_product(K, np.flatnonzero(x), x, out)
+    return out
 
 
 def _low_rank_gradient(evidence: LaplaceEvidence, curved: Conditioned) -> EvidenceGradient:

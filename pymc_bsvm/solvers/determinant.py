@@ -6,7 +6,7 @@ import numpy as np
 from pymc_bsvm.covariance.dense import factorize
 from pymc_bsvm.covariance.lapack import cholesky_inverse_in_place
 
-__all__ = ["log_det", "log_det_gradient", "of_covariance"]
+__all__ = ["log_det", "log_det_gradient", "log_det_gradient_among", "of_covariance"]
 
 
 @numba.njit(cache=True, fastmath=False, nogil=True)
@@ -24,6 +24,12 @@ def log_det(K, W):
 @numba.njit(cache=True, fastmath=False, nogil=True)
 def log_det_gradient(K, W, cholesky):
     """Return R and q."""
+    return log_det_gradient_among(K, np.arange(W.shape[0]), W, cholesky)
+
+
+@numba.njit(cache=True, fastmath=False, nogil=True)
+def log_det_gradient_among(K, rows, W, cholesky):
+    """Return R and q for the covariances of some rows with each other, which are not copied."""
     n = W.shape[0]
     R, q, root = np.empty((n, n)), np.empty(n), np.empty(n)
     for i in range(n):
@@ -35,15 +41,17 @@ def log_det_gradient(K, W, cholesky):
         for j in range(i):
             R[j, i] = R[i, j]
     for i in range(n):
-        if W[i] * K[i, i] > 1.0:
+        k = K[rows[i]]
+        variance = k[rows[i]]
+        if W[i] * variance > 1.0:
             q[i] = (1.0 - R[i, i]) / W[i]
         elif W[i] > 0.0:  # 1 - B⁻¹ = W½ K W½ B⁻¹, where the difference cancels
-            q[i] = K[i, i] * R[i, i]
+            q[i] = variance * R[i, i]
             for j in range(n):
                 if j != i:
-                    q[i] += K[i, j] * root[j] * (R[j, i] / root[i])
+                    q[i] += k[rows[j]] * root[j] * (R[j, i] / root[i])
         else:
-            q[i] = K[i, i] - _form(R, root, K[i])
+            q[i] = variance - _form(R, root, k[rows])
     for i in range(n):
         for j in range(n):
             R[i, j] *= root[i] * root[j]
@@ -52,7 +60,15 @@ def log_det_gradient(K, W, cholesky):
 
 @numba.njit(cache=True, fastmath=False, nogil=True)
 def of_covariance(a, u, R, place):
-    """Return ``(aa' - R - ua' - au') / 2``, with R on the rows ``place`` only."""
+    """Return ``(aa' - R - ua' - au') / 2``, with R on the rows ``place`` only.
+
+    Where these are all rows, the result takes the place of R.
+    """
+    if place.shape[0] == a.shape[0]:
+        for i in range(a.shape[0]):
+            for j in range(a.shape[0]):
+                R[i, j] = 0.5 * (a[i] * (a[j] - u[j]) - u[i] * a[j]) - 0.5 * R[i, j]
+        return R
     G = np.empty((a.shape[0], a.shape[0]))
     for i in range(a.shape[0]):
         for j in range(a.shape[0]):

@@ -29,6 +29,7 @@ from pymc_bsvm.losses import Loss
 from pymc_bsvm.solvers.core import Solved, compiled_solver, interpreted_solver
 from pymc_bsvm.solvers.forecast import Forecast, forecast
 from pymc_bsvm.solvers.kernel import inspect
+from pymc_bsvm.solvers.sketch import sketch
 from pymc_bsvm.solvers.solution import (
     DualSolution,
     DualSolveError,
@@ -80,7 +81,9 @@ def solve_dual(
     loss : Loss
         Any loss of `pymc_bsvm.losses`; its parameters are numbers, or vectors of one for each row.
     a0 : array_like of shape (n,), optional
-        Dual to start from, such as that of a neighbouring problem. Zero by default.
+        Dual to start from, such as that of a neighbouring problem. By default zero, or where the
+        solver ends with a covariance of low rank that is near K, if a smooth loss and many free
+        rows make that cheaper.
     tol : float, default 1e-9
         Largest duality gap, rounding included, relative to ``1 + |primal|``.
     m : array_like of shape (n,) or float, optional
@@ -100,7 +103,7 @@ def solve_dual(
     on_failure : {"raise", "warn", "ignore"}
         What to do if the gap stays above the tolerance. The status tells in any case.
     callback : callable, optional
-        Called with a `Progress` at every Newton step.
+        Called with a `Progress` at every Newton step, those in low rank included.
     check_input : bool, default True
         Whether to look for asymmetric, infinite or indefinite K; that reads all of K once. A
         `LowRank` covariance was checked when it was made.
@@ -157,10 +160,12 @@ def solve_dual(
     check_finite("a0", a, "Leave it out to start from zero.")
     tol = as_parameter("tol", tol, positive)
     _check_settings(max_iter, on_failure, engine, callback, bias)
+    report = callback and (lambda *step: callback(Progress(*step)))
+    if a0 is None and f0 is None and loss.differentiable and not isinstance(K, LowRank):
+        f0 = sketch(K, y, w, m, loss, bias, tol, int(max_iter), report)
     first = None if f0 is None else _forecast(parts, y, w, m, f0, loss, covariance, bias)
     if first is not None:
         a, b = first.a, first.b
-    report = callback and (lambda *step: callback(Progress(*step)))
     solver = compiled_solver if engine == "numba" else interpreted_solver
     p = loss.by_row(y.size) if engine == "numba" else loss.parameters
     with np.errstate(all="ignore"):

@@ -82,7 +82,7 @@ class DualSolution:
     rounding: float
     """Bound, in nats, of how far the gap of the dual in exact arithmetic may be above `gap`."""
     n_iter: int
-    """Number of Newton steps, each with one factorisation."""
+    """Number of Newton steps, each with one factorisation; those in low rank do not count."""
     restarted: bool
     """Whether the given start failed, so that the solution was sought from zero."""
     status: Status

@@ -100,6 +100,20 @@ def test_a_solve(loss, counts):
     assert_as_stored(counts, {"steps": SOLVES[loss]})
 
 
+@pytest.mark.parametrize("loss", [losses.Trigonometric(), losses.Huber(20.0, 0.1)], ids=repr)
+def test_a_solve_that_begins_in_low_rank(loss, counts):
+    """Where the covariance has one; each further step would factorise the matrix once more."""
+    X, y = data(loss.task, 900)
+    y = 2.0 * y - 1.0 if loss.task == "classification" else y
+    smooth, rough = np.exp(-0.5 * ((X - X.T) / 1.5) ** 2), np.exp(-np.abs(X - X.T))
+    solve_dual(smooth, y, loss)
+    assert counts["steps"] == 1
+    for K in (smooth, rough):
+        counts.clear()
+        solve_dual(K, y, loss, np.zeros(900))
+        assert 3 <= counts["steps"] <= 9
+
+
 @pytest.fixture
 def tails(monkeypatch):
     """Count values of the distribution function of targets: closed forms, and integrals."""

@@ -167,7 +167,9 @@ class Sum(Kernel):
     def matrix(self, values: Array, X: Array, Z: Array | None = None) -> Array:
         """Add the covariances."""
         one, two = self._split(values, X.shape[1])
-        return self.first.matrix(one, X, Z) + self.second.matrix(two, X, Z)
+        K = self.first.matrix(one, X, Z)
+        K += self.second.matrix(two, X, Z)
+        return K
 
     def diagonal(self, values: Array, X: Array) -> Array:
         """Add the variances."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from pymc_bsvm._typing import Array
+from pymc_bsvm.estimators.kernels.block import blocks
 from pymc_bsvm.search import Hyperparameter
 
 __all__ = ["length_scale_slopes", "length_scales", "of_pymc", "squared_distances"]
@@ -31,9 +32,12 @@ def squared_distances(X: Array, Z: Array | None, ls: Array) -> Array:
     A = (X - center) / ls
     B = A if Z is None else (Z - center) / ls
     D: Array = A @ B.T
-    D *= -2.0
-    D += (A * A).sum(axis=1)[:, None] + (B * B).sum(axis=1)  # in this order it is symmetric
-    np.maximum(D, 0.0, out=D)
+    of_A, of_B = (A * A).sum(axis=1), (B * B).sum(axis=1)
+    for rows in blocks(len(D), of_B.size):
+        part = D[rows]
+        part *= -2.0
+        part += of_A[rows, None] + of_B  # in this order it is symmetric
+        np.maximum(part, 0.0, out=part)
     if Z is None:
         np.fill_diagonal(D, 0.0)
     return D

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from pymc_bsvm._typing import Array
 from pymc_bsvm.estimators.kernels.amplitude import AMPLITUDE
+from pymc_bsvm.estimators.kernels.block import blocks
 from pymc_bsvm.estimators.kernels.stationary import Stationary
 from pymc_bsvm.search import Hyperparameter
 
-__all__ = ["Product", "blocks"]
-
-_NEAR = 2**19  # numbers
+__all__ = ["Product"]
 
 
 class Product(Stationary):
@@ -85,9 +83,3 @@ class Product(Stationary):
 
     def _scaled(self, values: Array, X: Array) -> Array:
         return X * (self.unit / values[1:])
-
-
-def blocks(n: int, length: int, least: int = 1) -> Iterator[slice]:
-    """Cut n rows into blocks that stay near the processor with ``length`` numbers for each."""
-    size = max(least, _NEAR // max(length, 1))
-    return (slice(start, start + size) for start in range(0, n, size))

@@ -47,7 +47,8 @@ class RBF(Stationary):
 
     def cross_slopes(self, values: Array, X: Array, Z: Array | None, weights: Array) -> Array:
         """Contract; ``dk / dlog ls = k (x - z)² / ls²``."""
-        A = weights * self.matrix(values, X, Z)
+        A = self.matrix(values, X, Z)
+        A *= weights
         return np.concatenate([[2.0 * A.sum()], length_scale_slopes(A, X, Z, values[1:])])
 
     def to_pymc(self, values: Any, d: int) -> Any:

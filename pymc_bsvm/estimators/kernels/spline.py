@@ -10,8 +10,9 @@ import numpy as np
 
 from pymc_bsvm._typing import Array
 from pymc_bsvm.covariance.formulas import bspline, check_p, height, truncated
+from pymc_bsvm.estimators.kernels.block import blocks
 from pymc_bsvm.estimators.kernels.distance import length_scales
-from pymc_bsvm.estimators.kernels.product import Product, blocks
+from pymc_bsvm.estimators.kernels.product import Product
 from pymc_bsvm.search import Hyperparameter
 
 __all__ = ["BSpline"]

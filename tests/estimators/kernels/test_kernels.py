@@ -22,7 +22,7 @@ from pymc_bsvm.estimators.kernels import (
     Matern52,
     Polynomial,
     Sum,
-    product,
+    block,
 )
 from tests.estimators.kernels import cases
 
@@ -191,11 +191,11 @@ def test_a_kernel_without_slopes_of_its_own_has_differences():
         np.testing.assert_allclose(getattr(kernel, name)(values, *arguments), expected, rtol=1e-7)
 
 
-@pytest.mark.parametrize("kernel", [BSpline(ard=True), Dirichlet(ard=True)], ids=cases.name)
+@pytest.mark.parametrize("kernel", [RBF(), BSpline(ard=True), Dirichlet(ard=True)], ids=cases.name)
 def test_blocks_of_rows(kernel, monkeypatch):
     X, values, weights = cases.rows(150, 3), cases.values(kernel, 3), symmetric(150)
     K, slopes = kernel.matrix(values, X), kernel.slopes(values, X, weights)
-    monkeypatch.setattr(product, "_NEAR", 1)
+    monkeypatch.setattr(block, "_NEAR", 1)
     np.testing.assert_array_equal(kernel.matrix(values, X), K)
     np.testing.assert_allclose(kernel.slopes(values, X, weights), slopes, rtol=1e-10)
 
