@@ -9,8 +9,8 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from pymc_bsvm._typing import Array
-from pymc_bsvm.covariance.dense import factorize
 from pymc_bsvm.covariance.factor import Factor, Factored
+from pymc_bsvm.covariance.interpreted import factorize
 from pymc_bsvm.covariance.product import exact_product
 
 __all__ = ["TOLD", "DenseConditioned", "condition_dense"]
