@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from pymc_bsvm._typing import Array
 from pymc_bsvm._validation import Interval
 from pymc_bsvm.covariance.factor import Factored, LowRankFactor
-from pymc_bsvm.covariance.lapack import cholesky_solve_in_place
+from pymc_bsvm.covariance.interpreted import cholesky_solve_in_place
 from pymc_bsvm.covariance.low_rank import LowRank
 from pymc_bsvm.covariance.woodbury import factorize_columns, leverages
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
+from scipy.linalg import solve_triangular
 
 from pymc_bsvm._typing import Array
-from pymc_bsvm.covariance.dense import factorize
 from pymc_bsvm.covariance.factor import Factor, Factored
-from pymc_bsvm.covariance.lapack import triangular_solve_in_place
+from pymc_bsvm.covariance.interpreted import factorize
 from pymc_bsvm.covariance.product import exact_product
 
 __all__ = ["TOLD", "DenseConditioned", "condition_dense"]
@@ -41,8 +41,10 @@ class DenseConditioned(Factored):
             rows = rest[start : start + _BLOCK]
             half = self.K[np.ix_(rows, index)]
             half *= root
-            triangular_solve_in_place(self.factor.cholesky, half, False)
-            explained = np.einsum("ij,ij->i", half, half)
+            half = solve_triangular(
+                self.factor.cholesky, half.T, lower=True, overwrite_b=True, check_finite=False
+            )
+            explained = np.einsum("ij,ij->j", half, half)
             variance[rows] = np.maximum(variance[rows] - explained, 0.0)
         variance[index[known]] = (told / root**2)[known]
         return variance

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from pymc_bsvm._typing import Array
 from pymc_bsvm.covariance import woodbury
-from pymc_bsvm.covariance.lapack import cholesky_solve_in_place, inverse_diagonal
+from pymc_bsvm.covariance.interpreted import cholesky_solve_in_place, inverse_diagonal
 from pymc_bsvm.covariance.woodbury import Woodbury
 
 __all__ = ["Factor", "Factored", "LowRankFactor", "as_factor"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from pymc_bsvm._typing import Array
-from pymc_bsvm.covariance.dense import DENSE
+from pymc_bsvm.covariance.interpreted import DENSE
 from pymc_bsvm.covariance.low_rank import LowRank
 from pymc_bsvm.covariance.woodbury import WOODBURY
 

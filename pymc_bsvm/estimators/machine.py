@@ -152,7 +152,7 @@ class MachineEvidence:
 
     def hold(self) -> None:
         """Start from where evaluations so far ended, so that their order no longer matters."""
-        self._memory.hold()
+        self._memory.hold(smooth=isinstance(self.blueprint.approximation, Laplace))
         self._patience.hold()
 
     def of(self, blueprint: Blueprint) -> Self:

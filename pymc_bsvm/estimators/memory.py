@@ -10,6 +10,8 @@ __all__ = ["Memory"]
 
 _FAR = 0.4  # of two logarithms; a start from so far saves no steps
 _MOST = 64  # points; a climb moves on
+_AROUND = 12  # points that tell how ends change
+_NEAR, _RIDGE = 0.1, 0.01  # of a mean squared distance, and of the weights: shrinks the slopes
 
 
 class Memory:
@@ -23,6 +25,8 @@ class Memory:
         self._points: Array | None = None
         self._ends: list[Array] = []
         self._held = False
+        self._smooth: Array | None = None
+        self._spread: Array | float = 1.0
 
     def add(self, x: Array, end: Array) -> None:
         """Remember where the evaluation at x ended."""
@@ -31,14 +35,45 @@ class Memory:
         points = x[None] if self._points is None else np.vstack([self._points, x])
         self._points, self._ends = points[-self._most :].copy(), [*self._ends, end][-self._most :]
 
-    def hold(self) -> None:
-        """Remember nothing more."""
+    def hold(self, smooth: bool = False) -> None:
+        """Remember nothing more.
+
+        Parameters
+        ----------
+        smooth : bool
+            Whether ends change smoothly with the point, so that those around a point tell its own.
+        """
         self._held = True
+        if smooth and len(self._ends) > _AROUND:
+            assert self._points is not None
+            self._smooth = np.array(self._ends)
+            self._spread = np.maximum(self._points.std(axis=0), np.finfo(float).eps)
 
     def nearest(self, x: Array) -> Array | None:
-        """Return where the evaluation at the nearest point ended, None if all are far away."""
+        """Return where the evaluation at the nearest point ended, None if all are far away.
+
+        Where ends are smooth it is what the points around say of the end at x.
+        """
         if self._points is None:
             return None
         distances = np.abs(self._points - x).max(axis=1)[::-1]
         k = int(distances.argmin())  # of equals, the last
-        return self._ends[-1 - k] if distances[k] <= _FAR else None
+        if distances[k] > _FAR:
+            return None
+        return self._ends[-1 - k] if self._smooth is None else self._predicted(x)
+
+    def _predicted(self, x: Array) -> Array:
+        """Return the end at x of a plane through the ends around it."""
+        assert self._points is not None
+        assert self._smooth is not None
+        z = (self._points - x) / self._spread
+        squares = np.einsum("ij,ij->i", z, z)
+        around = np.argpartition(squares, _AROUND)[:_AROUND]
+        near = squares[around]
+        weights = 1.0 / (near + _NEAR * near.mean() + np.finfo(float).tiny)
+        terms = np.column_stack([np.ones(_AROUND), z[around]])
+        normal = terms.T @ (weights[:, None] * terms)
+        slopes = np.arange(1, len(normal))
+        normal[slopes, slopes] += _RIDGE * weights.mean()
+        shares = np.linalg.solve(normal, terms.T * weights)[0]
+        return np.asarray(shares @ self._smooth[around])

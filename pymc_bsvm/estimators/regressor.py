@@ -267,7 +267,8 @@ class BayesianSVR(RegressionPredictions, RecursiveRegressor):
         unit = float(self._target.spread[0])
         rng = self._generator()
         check_kind(self.noise)
-        first, *others = self._likelihoods(unit, data.n, data.target_spread(self._target))
+        # Huber's loss first: on its evidence, without ripples, all starts climb in few Newton steps
+        *others, first = self._likelihoods(unit, data.n, data.target_spread(self._target))
         moves = [_to_likelihood(other) for other in others]
         trained = self._train(first, data.given(self._target), rng, self.n_jobs, moves)
         self._trained = trained

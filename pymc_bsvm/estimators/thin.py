@@ -63,10 +63,11 @@ def thin_covariance(
     The largest curvature of the loss says what must not be left out. Only losses whose envelopes
     are losses state it.
     """
-    loss, of_kernel = blueprint.loss(values), blueprint.split(values)[1]
     kernel, n = blueprint.kernel, len(X)
-    helps = n >= _FEWEST and isinstance(blueprint.approximation, Laplace)
-    if not helps or loss.envelope_type is None or isinstance(kernel, Precomputed):
+    if n < _FEWEST or not isinstance(blueprint.approximation, Laplace):
+        return None
+    loss, of_kernel = blueprint.loss(values), blueprint.split(values)[1]
+    if loss.envelope_type is None or isinstance(kernel, Precomputed):
         return None
     weight = n if sample_weight is None else n * sample_weight.max()
     variances = kernel.diagonal(of_kernel, X)

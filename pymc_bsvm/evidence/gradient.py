@@ -19,13 +19,12 @@ from numpy.typing import NDArray
 
 from pymc_bsvm._typing import Array, Parameter
 from pymc_bsvm.covariance.conditioned import Conditioned
-from pymc_bsvm.covariance.dense import add_product
 from pymc_bsvm.covariance.inducing import Inducing
+from pymc_bsvm.covariance.interpreted import add_product
 from pymc_bsvm.losses import jet_language as jets
 from pymc_bsvm.losses.base import Loss, formulas, smooth_curvature
 from pymc_bsvm.losses.tilted import normalizer_slopes
-from pymc_bsvm.solvers.determinant import log_det_gradient_among, of_covariance
-from pymc_bsvm.solvers.kernel import solve_free
+from pymc_bsvm.solvers.interpreted import log_det_gradient_among, of_covariance, solve_free
 
 if TYPE_CHECKING:
     from pymc_bsvm.evidence.laplace import LaplaceEvidence

@@ -13,7 +13,7 @@ from pymc_bsvm.covariance import LowRank, LowRankFactor
 from pymc_bsvm.covariance.conditioned import Conditioned, condition
 from pymc_bsvm.covariance.dense_conditioned import DenseConditioned, condition_dense
 from pymc_bsvm.covariance.inducing import Inducing
-from pymc_bsvm.covariance.lapack import cholesky_solve_in_place
+from pymc_bsvm.covariance.interpreted import cholesky_solve_in_place
 from pymc_bsvm.evidence.inducing_posterior import InducingPosterior
 from pymc_bsvm.evidence.prediction import log_predictive_density
 from pymc_bsvm.evidence.sparse_posterior import SparsePosterior

@@ -7,7 +7,7 @@ formulas of a loss evaluate to `Jet`, which hold values and first derivatives, e
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from operator import sub as difference
 from typing import Any, ClassVar
 
@@ -39,37 +39,47 @@ __all__ = [
 
 
 class Jet:
-    """An array with its derivatives with respect to some variables."""
+    """An array with its derivatives with respect to some variables.
+
+    Parameters
+    ----------
+    value : array_like
+        The array.
+    slopes : mapping
+        Derivatives by the number of the variable; those that are zero everywhere are left out, so
+        that what does not vary costs nothing.
+    """
 
     __array_ufunc__: ClassVar[None] = None  # arrays leave arithmetic with jets to them
+    __slots__ = ("slopes", "value")
 
-    def __init__(self, value: Any, slopes: Sequence[Any]) -> None:
+    def __init__(self, value: Any, slopes: Mapping[int, Any]) -> None:
         self.value = value
-        self.slopes = tuple(slopes)
+        self.slopes = slopes
 
     def __add__(self, other: Any) -> Jet:
-        x, y = _pair(self, other)
-        pairs = zip(x.slopes, y.slopes, strict=True)
-        return Jet(x.value + y.value, [_sum(p, q) for p, q in pairs])
+        if not isinstance(other, Jet):
+            return Jet(self.value + other, self.slopes)
+        return Jet(self.value + other.value, _sum(self.slopes, other.slopes))
 
     def __mul__(self, other: Any) -> Jet:
-        x, y = _pair(self, other)
-        pairs = zip(x.slopes, y.slopes, strict=True)
-        products = [_sum(_scaled(p, y.value), _scaled(q, x.value)) for p, q in pairs]
-        return Jet(x.value * y.value, products)
+        if not isinstance(other, Jet):
+            return Jet(self.value * other, _scaled(self.slopes, other))
+        of_self, of_other = _scaled(self.slopes, other.value), _scaled(other.slopes, self.value)
+        return Jet(self.value * other.value, _sum(of_self, of_other))
 
     def __truediv__(self, other: Any) -> Jet:
-        x, y = _pair(self, other)
-        ratio = np.divide(x.value, y.value)
-        pairs = zip(x.slopes, y.slopes, strict=True)
-        tops = (_sum(p, _scaled(q, -ratio)) for p, q in pairs)
-        return Jet(ratio, [0.0 if _is_zero(top) else np.divide(top, y.value) for top in tops])
+        divisor, ratio = _value(other), np.divide(self.value, _value(other))
+        tops = self.slopes
+        if isinstance(other, Jet):
+            tops = _sum(tops, _scaled(other.slopes, -ratio))
+        return Jet(ratio, {k: np.divide(top, divisor) for k, top in tops.items()})
 
     def __pow__(self, power: float) -> Jet:
         return _apply(self, self.value**power, power * self.value ** (power - 1.0))
 
     def __neg__(self) -> Jet:
-        return Jet(-self.value, [-p for p in self.slopes])
+        return Jet(-self.value, {k: -p for k, p in self.slopes.items()})
 
     def __sub__(self, other: Any) -> Jet:
         return self.__add__(-other)
@@ -78,7 +88,7 @@ class Jet:
         return (-self).__add__(other)
 
     def __rtruediv__(self, other: Any) -> Jet:
-        return _constant(other, self) / self
+        return Jet(other, {}) / self
 
     __radd__, __rmul__ = __add__, __mul__
 
@@ -97,54 +107,39 @@ class Jet:
 
 def variables(values: Sequence[Any]) -> list[Jet]:
     """Return the values as independent variables."""
-    return [
-        Jet(value, [1.0 if k == j else 0.0 for j in range(len(values))])
-        for k, value in enumerate(values)
-    ]
+    return [Jet(value, {k: 1.0}) for k, value in enumerate(values)]
 
 
 def slopes(result: Any, count: int) -> list[Any]:
     """Return the derivatives of a result that may be a constant."""
-    return list(result.slopes) if isinstance(result, Jet) else [0.0] * count
+    known = _slopes(result)
+    return [known.get(k, 0.0) for k in range(count)]
 
 
 def _value(x: Any) -> Any:
     return x.value if isinstance(x, Jet) else x
 
 
-def _constant(x: Any, like: Jet) -> Jet:
-    return x if isinstance(x, Jet) else Jet(x, [0.0] * len(like.slopes))
-
-
-def _pair(x: Any, y: Any) -> tuple[Jet, Jet]:
-    like = x if isinstance(x, Jet) else y
-    return _constant(x, like), _constant(y, like)
+def _slopes(x: Any) -> Mapping[int, Any]:
+    return x.slopes if isinstance(x, Jet) else {}
 
 
 def _apply(x: Jet, value: Any, slope: Any) -> Jet:
     """Return a function of x, by the chain rule."""
-    return Jet(value, [_scaled(p, slope) for p in x.slopes])
+    return Jet(value, _scaled(x.slopes, slope))
 
 
-def _is_zero(slope: Any) -> bool:
-    return isinstance(slope, float) and slope == 0.0
+def _scaled(slopes: Mapping[int, Any], factor: Any) -> dict[int, Any]:
+    """Return the slopes of a multiple."""
+    return {k: p * factor for k, p in slopes.items()}
 
 
-def _scaled(slope: Any, factor: Any) -> Any:
-    """Return the product; zero stays a number, so that what does not vary costs nothing."""
-    return 0.0 if _is_zero(slope) else slope * factor
-
-
-def _sum(p: Any, q: Any) -> Any:
-    """Return the sum, without arithmetic if one of the two is zero."""
-    if _is_zero(p):
-        return q
-    return p if _is_zero(q) else p + q
-
-
-def _chosen(condition: Any, p: Any, q: Any) -> Any:
-    """Return the slope of what is chosen."""
-    return 0.0 if _is_zero(p) and _is_zero(q) else np.where(condition, p, q)
+def _sum(first: Mapping[int, Any], second: Mapping[int, Any]) -> dict[int, Any]:
+    """Return the slopes of a sum."""
+    total = dict(first)
+    for k, q in second.items():
+        total[k] = total[k] + q if k in total else q
+    return total
 
 
 def _unary(function: Callable[[Any], Any], slope: Callable[[Any], Any]) -> Callable[[Any], Any]:
@@ -158,11 +153,12 @@ def _unary(function: Callable[[Any], Any], slope: Callable[[Any], Any]) -> Calla
 
 def where(condition: Any, x: Any, y: Any) -> Any:
     """Choose, with the derivatives of what is chosen."""
+    value = np.where(condition, _value(x), _value(y))
     if not isinstance(x, Jet) and not isinstance(y, Jet):
-        return np.where(condition, x, y)
-    x, y = _pair(x, y)
-    pairs = zip(x.slopes, y.slopes, strict=True)
-    return Jet(np.where(condition, x.value, y.value), [_chosen(condition, p, q) for p, q in pairs])
+        return value
+    p, q = _slopes(x), _slopes(y)
+    chosen = {k: np.where(condition, p.get(k, 0.0), q.get(k, 0.0)) for k in {**p, **q}}
+    return Jet(value, chosen)
 
 
 def maximum(x: Any, y: Any) -> Any:
@@ -185,6 +181,11 @@ def function[F](formula: F) -> F:
     return formula
 
 
+def sign(x: Any) -> Any:
+    """Return the sign, whose derivative is zero."""
+    return Jet(np.sign(x.value), {}) if isinstance(x, Jet) else np.sign(x)
+
+
 def _erf_slope(x: Any) -> Any:
     return 2.0 / math.sqrt(math.pi) * np.exp(-x * x)
 
@@ -200,7 +201,6 @@ erfc = _unary(special.erfc, lambda x: -_erf_slope(x))
 exp = _unary(np.exp, np.exp)
 log = _unary(np.log, _log_slope)
 log1p = _unary(np.log1p, lambda x: _log_slope(1.0 + x))
-sign = _unary(np.sign, lambda x: 0.0)
 sin = _unary(np.sin, np.cos)
 sqrt = _unary(np.sqrt, lambda x: np.divide(0.5, np.sqrt(x)))
 tan = _unary(np.tan, lambda x: 1.0 / np.cos(x) ** 2)

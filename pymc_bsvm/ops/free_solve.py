@@ -12,6 +12,7 @@ from pytensor.graph import Apply
 
 from pymc_bsvm._pytensor.numba import register_funcify_default_op_cache_key
 from pymc_bsvm.ops.base import BsvmOp, as_float, code_version
+from pymc_bsvm.solvers import interpreted
 from pymc_bsvm.solvers.kernel import solve_free
 
 __all__ = ["FreeSolve", "no_factor"]
@@ -45,8 +46,8 @@ class FreeSolve(BsvmOp):
         return [[True]] * 3 + [[False]] * 3
 
     def perform(self, node: Apply, inputs: list[Any], output_storage: list[Any]) -> None:
-        """Solve with the compiled kernel."""
-        output_storage[0][0] = solve_free(*map(np.ascontiguousarray, inputs))
+        """Solve."""
+        output_storage[0][0] = interpreted.solve_free(*map(np.ascontiguousarray, inputs))
 
     def pullback(self, inputs: list[Any], outputs: list[Any], cotangents: list[Any]) -> list[Any]:
         """Differentiate the linear system; K is taken to be symmetric."""

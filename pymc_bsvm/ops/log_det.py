@@ -12,6 +12,7 @@ from pytensor.graph import Apply
 
 from pymc_bsvm._pytensor.numba import register_funcify_default_op_cache_key
 from pymc_bsvm.ops.base import BsvmOp, as_float, code_version
+from pymc_bsvm.solvers import interpreted
 from pymc_bsvm.solvers.determinant import log_det, log_det_gradient
 
 __all__ = ["LogDet", "LogDetGradient"]
@@ -40,7 +41,7 @@ class LogDet(BsvmOp):
 
     def perform(self, node: Apply, inputs: list[Any], output_storage: list[Any]) -> None:
         """Factorise."""
-        value, L = log_det(*map(np.ascontiguousarray, inputs))
+        value, L = interpreted.log_det(*map(np.ascontiguousarray, inputs))
         output_storage[0][0], output_storage[1][0] = np.asarray(value), L
 
     def pullback(self, inputs: list[Any], outputs: list[Any], cotangents: list[Any]) -> list[Any]:
@@ -71,7 +72,7 @@ class LogDetGradient(BsvmOp):
 
     def perform(self, node: Apply, inputs: list[Any], output_storage: list[Any]) -> None:
         """Invert."""
-        R, q = log_det_gradient(*map(np.ascontiguousarray, inputs))
+        R, q = interpreted.log_det_gradient(*map(np.ascontiguousarray, inputs))
         output_storage[0][0], output_storage[1][0] = R, q
 
     def pullback(self, inputs: list[Any], outputs: list[Any], cotangents: list[Any]) -> list[Any]:

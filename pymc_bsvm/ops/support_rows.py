@@ -36,8 +36,13 @@ class SupportRows(BsvmOp):
 
     def perform(self, node: Apply, inputs: list[Any], output_storage: list[Any]) -> None:
         """Find the rows."""
-        for storage, rows in zip(output_storage, support_rows(*inputs), strict=True):
-            storage[0] = rows
+        a, W, index = inputs
+        curved, place = W > 0.0, np.full(a.size, -1)
+        rows = np.concatenate([np.flatnonzero(curved), np.flatnonzero((a != 0.0) & ~curved)])
+        place[rows] = np.arange(rows.size)
+        found = rows, np.arange(np.count_nonzero(curved)), place[index]
+        for storage, result in zip(output_storage, found, strict=True):
+            storage[0] = result
 
 
 @numba.njit(cache=True, fastmath=False, nogil=True)

@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pymc_bsvm.covariance.exact import exact_sum, two_sum
+from pymc_bsvm.covariance import exact, interpreted
+from pymc_bsvm.losses import numpy_language
 
 __all__ = ["BALANCED", "Certificate", "certified", "make_certify", "no_certificate"]
 
@@ -73,6 +74,8 @@ def make_certify(weighted, covariance, center, function):
     of_residual = weighted.of_residual
     diagonal, depth = covariance.diagonal, function(covariance.depth)
     add_product_exactly = covariance.add_product_exactly
+    sums = interpreted if function is numpy_language.function else exact
+    exact_sum, two_sum = sums.exact_sum, sums.two_sum
     if center is None:
         center = function(lambda y, f, w, p: 0.0)
 
@@ -126,9 +129,9 @@ def make_certify(weighted, covariance, center, function):
         if not inner and gap - rounding <= allowed < gap + rounding:
             high, low = two_sum(m, np.full(m.shape[0], b))
             add_product_exactly(K, rows, a, high, low)
-            exact, lost = two_sum(high, low)
+            rounded, lost = two_sum(high, low)
             if np.isfinite(lost).all():
-                f = exact
+                f = rounded
                 error = np.abs(lost) + (_EPS * exactly) ** 2 * reach
                 gap, rounding, primal = measure(y, w, p, m, a, f, b, error, inner)
         if offset and abs(a.sum()) > BALANCED * size.sum() + _NOTHING:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from pymc_bsvm.covariance.base import Covariance
+from pymc_bsvm.covariance.interpreted import in_numpy
 from pymc_bsvm.losses import Loss, numba_language, numpy_language
 from pymc_bsvm.solvers.certificate import Certificate, make_certify
 from pymc_bsvm.solvers.line_search import make_center
@@ -42,7 +43,11 @@ def interpreted_solver(loss_type: type[Loss], covariance: Covariance) -> Callabl
     """Return the solver as a Python function, ready at once."""
     return _restarted(
         _assemble(
-            loss_type, covariance, interpreted, interpreted_envelope, numpy_language.function
+            loss_type,
+            in_numpy(covariance),
+            interpreted,
+            interpreted_envelope,
+            numpy_language.function,
         ),
         numpy_language.function,
     )

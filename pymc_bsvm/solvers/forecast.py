@@ -16,6 +16,7 @@ import numpy as np
 
 from pymc_bsvm._typing import Array
 from pymc_bsvm.covariance.base import Covariance
+from pymc_bsvm.covariance.interpreted import in_numpy
 from pymc_bsvm.losses import Loss
 from pymc_bsvm.solvers.newton import Factor
 from pymc_bsvm.solvers.weighted import interpreted
@@ -43,7 +44,7 @@ def forecast(
     offset: bool = False,
 ) -> Forecast | None:
     """Return the dual after one Newton step from the latent values f; None if there is no step."""
-    words, p = interpreted(type(loss)), loss.parameters
+    words, p, covariance = interpreted(type(loss)), loss.parameters, in_numpy(covariance)
     W = words.curve(y, f, w, p)
     a = W * (f - m) - words.slope(y, f, w, p)
     free, root = np.flatnonzero(W > 0.0), np.sqrt(W)

@@ -5,10 +5,10 @@ import numpy as np
 
 from pymc_bsvm.covariance.lapack import cholesky_in_place, cholesky_solve_in_place
 
-__all__ = ["inspect", "solve_free"]
+__all__ = ["ENOUGH", "EXACT", "GRADIENTS", "inspect", "solve_free"]
 
-_GRADIENTS = 20  # conjugate gradients, before a new factor is cheaper
-_EXACT, _ENOUGH = 1e-16, 1e-14  # residuals relative to those of a stable direct solution
+GRADIENTS = 20  # conjugate gradients, before a new factor is cheaper
+EXACT, ENOUGH = 1e-16, 1e-14  # residuals relative to those of a stable direct solution
 
 
 @numba.njit(cache=True, fastmath=False, nogil=True)
@@ -78,11 +78,11 @@ def _solve_by_conjugate_gradients(K, h, c, index, cholesky, u):
     x, direction, image = np.zeros(m), np.zeros(m), np.empty(m)
     z = np.empty((1, m))
     product, solved = 1.0, False
-    for step in range(_GRADIENTS + 1):
+    for step in range(GRADIENTS + 1):
         error = np.sqrt(_inner(residual, residual))
         reach = size + trace * np.sqrt(_inner(x, x))
-        solved = error <= _ENOUGH * reach
-        if not np.isfinite(error) or error <= _EXACT * reach or step == _GRADIENTS:
+        solved = error <= ENOUGH * reach
+        if not np.isfinite(error) or error <= EXACT * reach or step == GRADIENTS:
             break
         for p in range(m):
             z[0, p] = residual[p]

@@ -36,3 +36,30 @@ def test_old_points_are_forgotten():
         memory.add(np.array([float(k)]), np.array([k]))
     assert memory.nearest(np.array([35.0])) is None
     assert memory.nearest(np.array([36.0])) == 36
+
+
+def of_plane(smooth, count=200):
+    """Return a memory of ends that are linear in the point, with a little noise, and the plane."""
+    rng, slopes, memory = np.random.default_rng(0), np.array([[1.0, -2.0, 0.5]]).T, Memory(count)
+    for x in 0.3 * rng.normal(size=(count, 3)):
+        memory.add(x, (x @ slopes) * np.ones(4) + 1e-3 * rng.normal(size=4))
+    memory.hold(smooth)
+    return memory, slopes
+
+
+def test_ends_that_are_smooth_tell_of_those_between_them():
+    (smooth, slopes), (nearest, _) = of_plane(True), of_plane(False)
+    errors = []
+    for x in 0.2 * np.random.default_rng(1).normal(size=(50, 3)):
+        known = (x @ slopes)[0]
+        errors.append([np.abs(m.nearest(x) - known).max() for m in (smooth, nearest)])
+        np.testing.assert_array_equal(smooth.nearest(x), smooth.nearest(x))
+    plane, constant = np.median(errors, axis=0)
+    assert plane < 0.1 * constant
+    assert smooth.nearest(np.full(3, 5.0)) is None
+
+
+def test_few_ends_tell_of_none_between_them():
+    memory, _ = of_plane(True, count=5)
+    x = memory._points[2]
+    np.testing.assert_array_equal(memory.nearest(x), memory._ends[2])

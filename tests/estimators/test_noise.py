@@ -112,7 +112,7 @@ def test_beta_is_the_one_with_the_higher_evidence():
         model = BayesianSVR(random_state=0).fit(X, y)
         choices = model.choices_
         assert model.beta_ == beta
-        assert choices["beta"].tolist() == [0.3, 1.0]
+        assert choices["beta"].tolist() == [1.0, 0.3]
         best = choices["log_evidence"].idxmax()
         assert choices["chosen"].tolist() == [k == best for k in range(2)]
         fixed = BayesianSVR(beta=beta, random_state=0).fit(X, y)
