@@ -7,9 +7,10 @@ lowest one), and is optimal, with ``g = m + K a``, if
 
     up_i - g_i <= b <= down_i - g_i    for all rows i,
 
-[Chu03]_ (H.1) for the classical support vector machines. The rows that break this most, two of them
-where there is an offset, take the step that minimises the dual along it. Rows strictly between two
-levels then take one step together, which solves ``g + b = k`` for all of them.
+which are the conditions of the duals (B.16) and (B.30) of [Chu03]_ with ``epsilon = 0`` and
+``beta = 0``. The rows that break this most, two of them where there is an offset, take the step
+that minimises the dual along it. Rows strictly between two levels then take one step together,
+which solves ``g + b = k`` for all of them.
 """
 
 import numba
