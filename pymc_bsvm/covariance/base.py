@@ -5,7 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-__all__ = ["Covariance"]
+__all__ = ["Covariance", "Pursuit"]
+
+
+class Pursuit(NamedTuple):
+    """Functions that improve the dual of a piecewise linear loss by steps on one row or two.
+
+    Such a loss is its ``kinks``, of shape (k, n), and its ``levels``, of shape (k + 1, n): the
+    duals between the kinks.
+    """
+
+    balance: Callable[..., Any]
+    """``(kinks, levels, a, g)``: let the duals sum to zero, in place; whether they can."""
+    offset: Callable[..., Any]
+    """``(kinks, levels, a, g)``: the offset that suits ``g = m + K a`` best."""
+    gap: Callable[..., Any]
+    """``(kinks, levels, a, f)``: the duality gap of all rows."""
+    advance: Callable[..., Any]
+    """``(K, g, kinks, levels, a, variances, offset, steps, most)``: improve a and g in place by so
+    many steps on one row or two, and at most so many on all rows between two levels; the lengths
+    of the latter, and the numbers of those rows."""
 
 
 class Covariance(NamedTuple):
@@ -36,3 +55,5 @@ class Covariance(NamedTuple):
     """``(factor, x)``: replace the right-hand sides, one in each row, by the solutions."""
     no_factor: Callable[..., Any]
     """``()``: the factor of no rows."""
+    pursuit: Pursuit | None = None
+    """Steps on single duals of a piecewise linear loss; None where they do not pay."""

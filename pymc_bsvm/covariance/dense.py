@@ -6,6 +6,7 @@ import numpy as np
 from pymc_bsvm.covariance.base import Covariance
 from pymc_bsvm.covariance.exact import two_product, two_sum
 from pymc_bsvm.covariance.lapack import cholesky_in_place, cholesky_solve_in_place
+from pymc_bsvm.covariance.pairs import PURSUIT
 
 __all__ = ["DENSE", "add_product", "add_product_exactly", "factorize", "submatrix"]
 
@@ -116,4 +117,5 @@ DENSE = Covariance(
     factorize,
     cholesky_solve_in_place,
     no_factor,
+    PURSUIT,
 )

@@ -182,15 +182,12 @@ def factorize(K: Array, free: NDArray[np.intp], root: Array) -> tuple[Array, boo
     return B, cholesky_in_place(B)
 
 
-DENSE = Covariance(
-    np.diag,
-    latent,
-    add_product,
-    add_product_exactly,
-    dense.depth,
-    factorize,
-    cholesky_solve_in_place,
-    dense.no_factor,
+DENSE = dense.DENSE._replace(
+    latent=latent,
+    add_product=add_product,
+    add_product_exactly=add_product_exactly,
+    factorize=factorize,
+    solve=cholesky_solve_in_place,
 )
 
 

@@ -139,3 +139,7 @@ class Contract(Parametrized, ABC):
     def stiffness(*parameters: Any) -> Any:
         """Return the largest curvature."""
         raise NotImplementedError
+
+    kinks: ClassVar[Any] = None
+    """Of a piecewise linear loss: a function of ``(y, *parameters)`` that returns the values of f
+    at which the slope jumps, in ascending order; arithmetic that compiles as it stands."""

@@ -19,6 +19,7 @@ __all__ = [
     "EpsilonInsensitive",
     "insensitive_envelope",
     "insensitive_formulas",
+    "insensitive_kinks",
     "insensitive_noise",
     "insensitive_pieces",
     "insensitive_stiffness",
@@ -83,6 +84,11 @@ def insensitive_stiffness(C: Any, epsilon: Any) -> Any:
     return math.inf
 
 
+def insensitive_kinks(y: Any, C: Any, epsilon: Any) -> tuple[Any, Any]:
+    """Return the edges of the tube, as values of f."""
+    return y - epsilon, y + epsilon
+
+
 def insensitive_pieces(C: Any, epsilon: Any) -> tuple[Piece, ...]:
     """Return the tube and what is beyond it, (2.27)."""
     return Piece.flat(0.0, epsilon), Piece.ray(epsilon, 0.0, C)
@@ -117,4 +123,5 @@ class EpsilonInsensitive(PiecewiseNoise):
     envelope_type = SILF
     envelope_parameters = staticmethod(insensitive_envelope)
     stiffness = staticmethod(insensitive_stiffness)
+    kinks = staticmethod(insensitive_kinks)
     pieces = staticmethod(insensitive_pieces)

@@ -11,6 +11,7 @@ from pymc_bsvm._validation import positive
 from pymc_bsvm.losses.epsilon_insensitive import (
     insensitive_envelope,
     insensitive_formulas,
+    insensitive_kinks,
     insensitive_noise,
     insensitive_pieces,
     insensitive_stiffness,
@@ -45,6 +46,7 @@ class Laplace(PiecewiseNoise):
     envelope_type = SILF
     envelope_parameters = staticmethod(insensitive_envelope)
     stiffness = staticmethod(insensitive_stiffness)
+    kinks = staticmethod(insensitive_kinks)
     pieces = staticmethod(insensitive_pieces)
 
     @classmethod

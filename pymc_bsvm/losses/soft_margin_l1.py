@@ -66,3 +66,8 @@ class SoftMarginL1(ClassificationLoss):
     def stiffness(C: Any) -> Any:
         """Return infinity, the curvature of the kink."""
         return math.inf
+
+    @staticmethod
+    def kinks(y: Any, C: Any) -> tuple[Any]:
+        """Return the value of f at which the margin is one."""
+        return (y,)

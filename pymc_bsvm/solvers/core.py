@@ -15,11 +15,14 @@ from pymc_bsvm.solvers.certificate import Certificate, make_certify
 from pymc_bsvm.solvers.line_search import make_center
 from pymc_bsvm.solvers.newton import CONVERGED, make_newton
 from pymc_bsvm.solvers.proximal import make_proximal
+from pymc_bsvm.solvers.pursuit import make_pursuit
 from pymc_bsvm.solvers.weighted import (
     compiled,
     compiled_envelope,
+    compiled_kinks,
     interpreted,
     interpreted_envelope,
+    interpreted_kinks,
 )
 
 __all__ = ["Solved", "compiled_solver", "interpreted_solver"]
@@ -41,14 +44,9 @@ class Solved(NamedTuple):
 @functools.cache
 def interpreted_solver(loss_type: type[Loss], covariance: Covariance) -> Callable[..., Any]:
     """Return the solver as a Python function, ready at once."""
+    language = interpreted, interpreted_envelope, interpreted_kinks
     return _restarted(
-        _assemble(
-            loss_type,
-            in_numpy(covariance),
-            interpreted,
-            interpreted_envelope,
-            numpy_language.function,
-        ),
+        _assemble(loss_type, in_numpy(covariance), language, numpy_language.function),
         numpy_language.function,
     )
 
@@ -56,8 +54,9 @@ def interpreted_solver(loss_type: type[Loss], covariance: Covariance) -> Callabl
 @functools.cache
 def compiled_solver(loss_type: type[Loss], covariance: Covariance) -> Callable[..., Any]:
     """Return the same solver compiled by Numba, for use inside compiled functions."""
+    language = compiled, compiled_envelope, compiled_kinks
     return _restarted(
-        _assemble(loss_type, covariance, compiled, compiled_envelope, numba_language.function),
+        _assemble(loss_type, covariance, language, numba_language.function),
         numba_language.inlined,  # every function between the caller and the steps is compiled anew
     )
 
@@ -65,10 +64,11 @@ def compiled_solver(loss_type: type[Loss], covariance: Covariance) -> Callable[.
 def _assemble(
     loss_type: type[Loss],
     covariance: Covariance,
-    weighted: Callable[..., Any],
-    envelope: Callable[..., Any],
+    language: tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]],
     function: Callable[..., Any],
 ) -> Callable[..., Any]:
+    weighted, envelope, kinks = language
+
     @functools.cache
     def parts(of: type[Loss]) -> tuple[Any, Any]:
         """Return what certifies the duals of a loss, and its Newton solver."""
@@ -83,8 +83,10 @@ def _assemble(
         return newton
     _, inner = parts(loss_type.envelope_type)
     words = weighted(loss_type)
-    smooth = envelope(loss_type)
-    return make_proximal(words, covariance, certify, newton, inner, smooth, function)
+    smooth, pursuit = envelope(loss_type), None
+    if loss_type.kinks is not None and covariance.pursuit is not None:
+        pursuit = make_pursuit(words, kinks(loss_type), covariance, function)
+    return make_proximal(words, covariance, certify, newton, inner, smooth, pursuit, function)
 
 
 def _restarted(solve: Callable[..., Any], function: Callable[..., Any]) -> Callable[..., Any]:

@@ -28,7 +28,7 @@ from pymc_bsvm.covariance.woodbury import WOODBURY
 from pymc_bsvm.losses import Loss
 from pymc_bsvm.solvers.core import Solved, compiled_solver, interpreted_solver
 from pymc_bsvm.solvers.forecast import Forecast, forecast
-from pymc_bsvm.solvers.kernel import inspect
+from pymc_bsvm.solvers.kernel import inspect, is_plain
 from pymc_bsvm.solvers.sketch import sketch
 from pymc_bsvm.solvers.solution import (
     DualSolution,
@@ -43,6 +43,7 @@ __all__ = ["as_problem", "check_kernel", "solve_dual"]
 
 _SYMMETRY = 1e-8  # of the largest element of K
 _INDEFINITE = 1e-6  # of the largest variance squared: a negative 2 x 2 minor
+_CLEARLY = 0.999  # of both: up to here no rounding decides
 
 
 @explained_numba()
@@ -237,6 +238,8 @@ def _solution(y: Array, w: Array, m: Array, loss: Loss, solved: Solved) -> DualS
 
 def check_kernel(K: Array) -> None:
     """Raise ``ValueError`` unless K looks like a covariance matrix."""
+    if is_plain(K, _CLEARLY * _SYMMETRY, _CLEARLY * _INDEFINITE):
+        return
     size, asymmetry, least, excess = inspect(K)
     if np.isnan(size):
         row, column = np.argwhere(~np.isfinite(K))[0]

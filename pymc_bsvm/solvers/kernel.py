@@ -5,10 +5,11 @@ import numpy as np
 
 from pymc_bsvm.covariance.lapack import cholesky_in_place, cholesky_solve_in_place
 
-__all__ = ["ENOUGH", "EXACT", "GRADIENTS", "inspect", "solve_free"]
+__all__ = ["ENOUGH", "EXACT", "GRADIENTS", "inspect", "is_plain", "solve_free"]
 
 GRADIENTS = 20  # conjugate gradients, before a new factor is cheaper
 EXACT, ENOUGH = 1e-16, 1e-14  # residuals relative to those of a stable direct solution
+_LARGEST = 1e150  # a variance whose square is finite
 
 
 @numba.njit(cache=True, fastmath=False, nogil=True)
@@ -140,3 +141,56 @@ def inspect(K):
                     asymmetry = max(asymmetry, abs(x - K[j, i]))
                     excess = max(excess, x * x - K[i, i] * K[j, j])
     return size, asymmetry, least, excess / top / top if top > 0.0 else excess
+
+
+@numba.njit(cache=True, fastmath=False, nogil=True)
+def is_plain(K, asymmetry, excess):
+    """Return whether all of K is finite and far from what a covariance cannot be.
+
+    The diagonal is not negative, no two elements differ from those across it by more than
+    ``asymmetry`` of the largest variance, and no ``K_ij²`` exceeds ``K_ii K_jj`` by more than
+    ``excess`` of the largest variance squared. The comparisons fail for NaN and infinity, and have
+    no branches. Blocks from across the diagonal are transposed in a small buffer.
+    """
+    n, block = K.shape[0], 32
+    variances, top = np.empty(n), 0.0
+    for i in range(n):
+        variances[i] = K[i, i]
+        if not variances[i] >= 0.0:
+            return False
+        top = max(top, variances[i])
+    if not top < _LARGEST:
+        return False
+    near, above = asymmetry * top, excess * top * top
+    buffer = np.empty((block, block))
+    for low in range(0, n, block):
+        for left in range(0, low + 1, block):
+            rows, columns = min(block, n - low), min(block, n - left)
+            for j in range(columns):
+                across = K[left + j, low : low + rows]
+                for i in range(rows):
+                    buffer[i, j] = across[i]
+            wrong = 0
+            for i in range(rows):
+                wrong += _count(
+                    K[low + i, left : left + columns],
+                    buffer[i, :columns],
+                    variances[left : left + columns],
+                    variances[low + i],
+                    near,
+                    above,
+                )
+            if wrong:
+                return False
+    return True
+
+
+@numba.njit(cache=True, fastmath=False, nogil=True)
+def _count(x, across, variances, variance, near, above):
+    """Return how many elements of a row are not plain."""
+    wrong = 0
+    for j in range(x.shape[0]):
+        close = abs(x[j] - across[j]) <= near
+        small = x[j] * x[j] <= variance * variances[j] + above
+        wrong += 1 - (close & small)
+    return wrong

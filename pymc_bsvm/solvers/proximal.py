@@ -32,7 +32,9 @@ _WIDEN = 1e3  # ... after which h grows by so much, and stays there
 _PATIENCE = 5  # steps without a smaller gap before the search is given up
 
 
-def make_proximal(weighted, covariance, certify, newton, envelope_newton, envelope, function):
+def make_proximal(
+    weighted, covariance, certify, newton, envelope_newton, envelope, pursuit, function
+):
     """Return the solver for one loss that has an envelope, and one kind of covariance.
 
     Parameters
@@ -49,6 +51,9 @@ def make_proximal(weighted, covariance, certify, newton, envelope_newton, envelo
         The Newton solver of its envelope.
     envelope : Envelope
         The parameters of the envelope, and the largest curvature of the loss.
+    pursuit : callable or None
+        What `pymc_bsvm.solvers.pursuit.make_pursuit` returns for a loss with kinks; None if there
+        is no such start.
     function : callable
         Decorator that compiles, or does nothing.
     """
@@ -57,13 +62,6 @@ def make_proximal(weighted, covariance, certify, newton, envelope_newton, envelo
     diagonal, latent = covariance.diagonal, covariance.latent
     is_certified, unknown = map(function, (certified, no_certificate))
     empty = make_no_factor(covariance, function)
-
-    if newton is None:  # never called, but compiled
-
-        def newton(K, y, w, p, m, a, b, offset, tol, inner, most, callback):
-            return Outcome(unknown(a, m + b, b), empty(), 0, STALLED)
-
-        newton = function(newton)
 
     def first_width(y, w, p, m):
         """Return the h of the first envelope, zero if there is nothing to smooth."""
@@ -124,7 +122,10 @@ def make_proximal(weighted, covariance, certify, newton, envelope_newton, envelo
             if used <= _SETTLED:
                 h = max(_SHRINK_SETTLED * h, floor)
 
-    first_width, approach, descend = map(function, (first_width, approach, descend))
+    first_width, descend = function(first_width), function(descend)
+    if newton is None:
+        return make_kinked(covariance, certify, pursuit, first_width, descend, function)
+    approach = function(approach)
 
     def proximal(K, y, w, p, m, a, b, offset, tol, inner, most, callback):
         """Minimise P; arguments and results are those of the Newton solver."""
@@ -132,7 +133,7 @@ def make_proximal(weighted, covariance, certify, newton, envelope_newton, envelo
         floor = _NARROWEST * largest if largest > 0.0 else _NARROWEST
         softness = 1.0 / stiffness(p)
         h, warm, steps = first_width(y, w, p, m), a.any(), 0
-        if softness <= 1e-3 * floor:  # a bend too narrow for Newton's method, or a kink
+        if softness <= 1e-3 * floor:  # a bend too narrow for Newton's method
             h = _WARM * h if warm else h
             return descend(K, y, w, p, m, a, b, offset, tol, inner, most, callback, h, largest)
         if warm or h <= 10.0 * softness:
@@ -159,3 +160,29 @@ def make_proximal(weighted, covariance, certify, newton, envelope_newton, envelo
         return Outcome(outcome.certificate, outcome.factor, steps, outcome.status)
 
     return function(proximal)
+
+
+def make_kinked(covariance, certify, pursuit, first_width, descend, function):
+    """Return the solver for a loss with kinks: a start, if there is one, and proximal steps."""
+    diagonal, latent = covariance.diagonal, covariance.latent
+    is_certified, empty = function(certified), make_no_factor(covariance, function)
+    started = pursuit is not None
+    if pursuit is None:
+        pursuit = function(lambda K, y, w, p, m, a, b, offset, tol, most, callback: (a, b, 0))
+
+    def kinked(K, y, w, p, m, a, b, offset, tol, inner, most, callback):
+        """Minimise P; arguments and results are those of the Newton solver."""
+        a, b, steps = pursuit(K, y, w, p, m, a, b, offset, tol, most, callback)
+        if started:
+            found = certify(K, y, w, p, m, a, latent(K, m, a, b), b, offset, tol, inner)
+            if found.definite and is_certified(found, tol):
+                return Outcome(found, empty(), steps, CONVERGED)
+        largest, h = max(diagonal(K).max(), 0.0), first_width(y, w, p, m)
+        h = _WARM * h if a.any() else h
+        outcome = descend(
+            K, y, w, p, m, a, b, offset, tol, inner, most - steps, callback, h, largest
+        )
+        steps += outcome.steps
+        return Outcome(outcome.certificate, outcome.factor, steps, outcome.status)
+
+    return function(kinked)

@@ -22,8 +22,10 @@ __all__ = [
     "Weighted",
     "compiled",
     "compiled_envelope",
+    "compiled_kinks",
     "interpreted",
     "interpreted_envelope",
+    "interpreted_kinks",
     "row_of",
 ]
 
@@ -166,6 +168,30 @@ def compiled_envelope(loss_type: type[Loss]) -> Envelope:
         return largest
 
     return Envelope(parameters, stiffness)
+
+
+@functools.cache
+def interpreted_kinks(loss_type: type[Loss]) -> Callable[..., Any]:
+    """Return a NumPy function of ``(y, p)``: the kinks of all rows, one row of the result each."""
+    return lambda y, p: np.stack(np.broadcast_arrays(y, *loss_type.kinks(y, *p))[1:])
+
+
+@functools.cache
+def compiled_kinks(loss_type: type[Loss]) -> Callable[..., Any]:
+    """Return the same as a compiled function."""
+    parameters = loss_type.n_parameters()
+    row, formula = row_of(parameters), numba_language.function(loss_type.kinks)
+    count = len(loss_type.kinks(1.0, *([1.0] * parameters)))
+
+    @numba_language.function
+    def kinks(y, p):
+        out = np.empty((count, y.shape[0]))
+        for i in range(y.shape[0]):
+            for k, kink in enumerate(formula(y[i], *row(p, i))):
+                out[k, i] = kink
+        return out
+
+    return kinks
 
 
 def row_of(count):

@@ -40,8 +40,12 @@ def assert_equal_solutions(loss, K, y, **settings):
     scale = 1.0 + abs(dense.primal)
     assert abs(low.dual - dense.dual) <= 1e-8 * scale
     assert abs(low.primal - dense.primal) <= 1e-8 * scale
-    np.testing.assert_allclose(low.f, dense.f, rtol=0, atol=1e-8 * (1.0 + np.abs(dense.f).max()))
-    assert low.offset == pytest.approx(dense.offset, abs=1e-8)
+    size = 1.0 + np.abs(dense.f).max()
+    if loss.differentiable:
+        np.testing.assert_allclose(low.f, dense.f, rtol=0, atol=1e-8 * size)
+        assert low.offset == pytest.approx(dense.offset, abs=1e-8)
+    else:  # found in two ways; (f - f*)² / 2 K_ii is at most the gap
+        np.testing.assert_allclose(low.f, dense.f, rtol=0, atol=1e-5 * size)
     return low, dense
 
 
