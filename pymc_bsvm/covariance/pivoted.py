@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import NamedTuple
 
@@ -14,6 +15,7 @@ from pymc_bsvm.covariance.low_rank import LowRank
 
 __all__ = ["Pivoted", "pivoted", "pivoted_by_rows"]
 
+_SEVERAL = 4  # rows, which are not judged by themselves
 _LATE = 0.25  # of the rows, after which the variance has to fall
 
 
@@ -75,19 +77,18 @@ def pivoted_by_rows(
     falling : bool, default False
         Whether it also ends where the variance falls too slowly to come to `enough`. From a quarter
         of the rows on it has to be below a curve ``exp(-c m²)`` that comes there with the last row:
-        the spectra of smooth functions fall late, but fast.
+        the spectra of smooth functions fall late, but fast. On the lower half of the way it has to
+        halve with each quarter of the rows, which it does not where little but noise is left.
     """
     left = np.array(variances, dtype=float)
     most = min(most, left.size)
     factor = np.empty((most, left.size))
     chosen: list[int] = []
-    highest = float(left.max())
+    heights: list[float] = []
     for k in range(most):
         pivot = int(left.argmax())
-        if left[pivot] <= enough:
-            break
-        due = max(k / most - _LATE, 0.0) / (1.0 - _LATE) if falling else 0.0
-        if left[pivot] > highest * (enough / highest) ** (due * due):
+        heights.append(float(left[pivot]))
+        if heights[k] <= enough or (falling and _slow(heights, most, enough)):
             break
         new = factor[k]
         new[:] = row(pivot)
@@ -98,3 +99,13 @@ def pivoted_by_rows(
         left[pivot] = 0.0
         chosen.append(pivot)
     return Pivoted(factor[: len(chosen)], np.array(chosen, dtype=np.intp), left)
+
+
+def _slow(heights: list[float], most: int, enough: float) -> bool:
+    """Return whether the largest variances that were left fall too slowly; see above."""
+    first, last, k = heights[0], heights[-1], len(heights) - 1
+    due = max(k / most - _LATE, 0.0) / (1.0 - _LATE)
+    if last > first * (enough / first) ** (due * due):
+        return True
+    before = heights[k - max(k // 4, _SEVERAL)] if k >= 2 * _SEVERAL else math.inf
+    return last < math.sqrt(first * enough) and last > 0.5 * before

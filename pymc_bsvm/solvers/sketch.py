@@ -27,6 +27,7 @@ _FEWEST = 400  # free rows; the steps of fewer are no work
 _SHARE = 64.0  # what a dense step costs, at least, in units of n m²
 _FREE = 0.25  # of the rows, which a loss may leave free that bends at few of them at first
 _HIDDEN = 1e-5  # nats of the determinant, by all that is left out
+_NEAR = 1e4  # times as much, as variances of the rows alone, such as a jitter
 _ROUNDING = 1e-13  # of the largest variance: what is left of it is rounding
 
 
@@ -66,9 +67,9 @@ def sketch(
     variances = K.diagonal()
     enough = max(2.0 * _HIDDEN / (n * steepest), _ROUNDING * float(variances.max()))
     found = pivoted_by_rows(K.__getitem__, variances, rank, enough, falling=True)
-    if not found.left.max() <= enough:
+    if not found.left.max() <= _NEAR * enough:
         return None
-    thin = Parts(np.ascontiguousarray(found.factor.T), np.zeros(n))
+    thin = Parts(np.ascontiguousarray(found.factor.T), np.maximum(found.left, 0.0))
     solve = interpreted_solver(type(loss), WOODBURY)
     solved = solve(thin, y, w, p, m, np.zeros(n), 0.0, offset, tol, False, max_iter, callback)
     return solved.certificate.f if solved.status == CONVERGED else None

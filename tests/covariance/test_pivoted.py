@@ -54,6 +54,30 @@ def test_no_more_rows_than_allowed():
     assert found.left.sum() == 2.0
 
 
+@pytest.mark.parametrize("falling", [False, True])
+def test_a_variance_that_falls_late_but_fast(falling):
+    """Rows further apart than the function is wide leave each other as they were."""
+    x = np.linspace(0.0, 20.0, 400)
+    K = np.exp(-0.5 * (x[:, None] - x) ** 2)
+    found = pivoted_by_rows(lambda k: K[k], np.ones(400), 60, 1e-9, falling=falling)
+    assert found.left.max() <= 1e-9
+    assert 20 < found.rows.size < 60
+
+
+@pytest.mark.parametrize(
+    ("rest", "fewest", "most"), [(0.1, 8, 40), (1e-6, 8, 40)], ids=["noise", "jitter"]
+)
+def test_it_ends_where_noise_is_left(rest, fewest, most):
+    x = np.linspace(0.0, 3.0, 400)
+    K = np.exp(-0.5 * (x[:, None] - x) ** 2) + rest * np.eye(400)
+    all_of_them = pivoted_by_rows(lambda k: K[k], np.diag(K), 60, 1e-9)
+    assert all_of_them.rows.size == 60
+    found = pivoted_by_rows(lambda k: K[k], np.diag(K), 60, 1e-9, falling=True)
+    assert fewest <= found.rows.size <= most
+    np.testing.assert_array_equal(found.rows, all_of_them.rows[: found.rows.size])
+    assert rest <= found.left.max() < 2.0 * rest
+
+
 def test_a_known_factor_is_taken_if_it_is_that_of_the_curvature():
     rng = np.random.default_rng(2)
     A = rng.normal(size=(7, 7))

@@ -70,6 +70,15 @@ def test_a_smooth_covariance_is_factorised_once_or_twice(loss, tol, counts):
 
 
 @pytest.mark.parametrize("loss", OFTEN_FREE, ids=name)
+def test_a_jitter_does_no_harm(loss, counts):
+    K, y = problem(loss)
+    K[np.diag_indices(N)] += 1e-6
+    s = solve_dual(K, y, loss)
+    assert counts["low"] == 1
+    assert counts["factors"] == s.n_iter <= 2
+
+
+@pytest.mark.parametrize("loss", OFTEN_FREE, ids=name)
 def test_a_rough_covariance_costs_some_rows_alone(loss, counts):
     K, y = problem(loss, rough=True)
     s = solve_dual(K, y, loss)
