@@ -5,7 +5,7 @@ from __future__ import annotations
 import numbers
 import warnings
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,7 +21,6 @@ from pymc_bsvm._validation import (
     positive,
 )
 from pymc_bsvm.covariance import LowRank
-from pymc_bsvm.covariance.base import Covariance
 from pymc_bsvm.covariance.dense import DENSE
 from pymc_bsvm.covariance.factor import as_factor
 from pymc_bsvm.covariance.woodbury import WOODBURY
@@ -162,9 +161,13 @@ def solve_dual(
     tol = as_parameter("tol", tol, positive)
     _check_settings(max_iter, on_failure, engine, callback, bias)
     report = callback and (lambda *step: callback(Progress(*step)))
-    if a0 is None and f0 is None and loss.differentiable and not isinstance(K, LowRank):
-        f0 = sketch(K, y, w, m, loss, bias, tol, int(max_iter), report)
-    first = None if f0 is None else _forecast(parts, y, w, m, f0, loss, covariance, bias)
+    first = None
+    if f0 is not None:
+        first = forecast(parts, y, w, m, _latent(f0, y.size), loss, covariance, bias)
+    elif a0 is None and loss.differentiable and not isinstance(K, LowRank):
+        near = sketch(K, y, w, m, loss, bias, tol, int(max_iter), report)
+        if near is not None:
+            first = forecast(K, y, w, m, near, loss, covariance, bias, polished=True)
     if first is not None:
         a, b = first.a, first.b
     solver = compiled_solver if engine == "numba" else interpreted_solver
@@ -184,20 +187,11 @@ def solve_dual(
     return solution
 
 
-def _forecast(
-    K: Any,
-    y: Array,
-    w: Array,
-    m: Array,
-    f0: ArrayLike,
-    loss: Loss,
-    covariance: Covariance,
-    bias: bool,
-) -> Forecast | None:
-    """Return the step from given latent values to a dual, None if there is no such step."""
-    f = _vector("f0", f0, y.size)
+def _latent(f0: ArrayLike, n: int) -> Array:
+    """Return the latent values to start from as a vector."""
+    f = _vector("f0", f0, n)
     check_finite("f0", f, "Leave it out to start from zero.")
-    return forecast(K, y, w, m, f, loss, covariance, bias)
+    return f
 
 
 def _with_first_step(solved: Solved, first: Forecast) -> Solved:

@@ -23,6 +23,9 @@ from pymc_bsvm.solvers.weighted import interpreted
 
 __all__ = ["Forecast", "forecast"]
 
+_STEPS = 5  # with one factor, at most
+_PRECISE = 1e-13  # relative; what is left of the optimality condition
+
 
 class Forecast(NamedTuple):
     """A dual and an offset, and the factor of the step that led to them."""
@@ -42,24 +45,55 @@ def forecast(
     loss: Loss,
     covariance: Covariance,
     offset: bool = False,
+    polished: bool = False,
 ) -> Forecast | None:
-    """Return the dual after one Newton step from the latent values f; None if there is no step."""
+    """Return the dual after one Newton step from the latent values f; None if there is no step.
+
+    Parameters
+    ----------
+    K, y, w, m, loss, covariance, offset
+        The problem, as the solver has it.
+    f : ndarray of shape (n,)
+        Latent values.
+    polished : bool, default False
+        Whether steps with the same factor follow while each halves what is left of the optimality
+        condition. With an offset there are none.
+    """
     words, p, covariance = interpreted(type(loss)), loss.parameters, in_numpy(covariance)
     W = words.curve(y, f, w, p)
-    a = W * (f - m) - words.slope(y, f, w, p)
     free, root = np.flatnonzero(W > 0.0), np.sqrt(W)
-    if not np.isfinite(a).all() or (offset and free.size == 0):
+    if not np.isfinite(W * (f - m)).all() or (offset and free.size == 0):
         return None
     cholesky, definite = covariance.factorize(K, free, root)
     if not definite:
         return None
-    known, scale = a[free] / root[free], root[free]
-    a[free] = 0.0
-    of_others = np.zeros(a.size)
-    covariance.add_product(K, np.flatnonzero(a), a, of_others)
-    x = np.stack([known - scale * of_others[free], scale])
-    covariance.solve(cholesky, x)
-    of_known, of_offset = scale * x
-    b = float((a.sum() + of_known.sum()) / of_offset.sum()) if offset else 0.0
-    a[free] = of_known - b * of_offset
-    return Forecast(a, b, Factor(free, root, cholesky)) if np.isfinite(a).all() else None
+    factor = Factor(free, root, cholesky)
+
+    def step(f: Array) -> tuple[Array, float]:
+        """Return the dual and the offset after a step from f with the curvature W."""
+        a = W * (f - m) - words.slope(y, f, w, p)
+        known, scale = a[free] / root[free], root[free]
+        a[free] = 0.0
+        of_others = np.zeros(a.size)
+        covariance.add_product(K, np.flatnonzero(a), a, of_others)
+        x = np.stack([known - scale * of_others[free], scale])
+        covariance.solve(cholesky, x)
+        of_known, of_offset = scale * x
+        b = float((a.sum() + of_known.sum()) / of_offset.sum()) if offset else 0.0
+        a[free] = of_known - b * of_offset
+        return a, b
+
+    a, b = step(f)
+    if not np.isfinite(a).all():
+        return None
+    best, before = a, np.inf
+    for _ in range(_STEPS if polished and not offset else 0):
+        f = covariance.latent(K, m, a, 0.0)
+        left = float(np.abs(words.slope(y, f, w, p) + a).max())
+        if not left < 0.5 * before:
+            break
+        best, before = a, left
+        if left <= _PRECISE * np.abs(a).max():
+            break
+        a, _ = step(f)
+    return Forecast(best, b, factor)

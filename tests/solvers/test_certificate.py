@@ -154,7 +154,7 @@ def hidden_by_rounding(seed):
     [
         *((plain_huber, seed) for seed in (100, 110, 161, 284, 356, 536, 558)),
         *((weighted_huber, seed) for seed in (5, 15, 16, 17, 19, 25, 29, 31)),
-        *((hidden_by_rounding, seed) for seed in (11, 148)),
+        *((hidden_by_rounding, seed) for seed in (11, 150)),
     ],
 )
 def test_certified_with_a_small_gap(make, seed):
@@ -179,7 +179,7 @@ def test_rounding_of_ordinary_problems_is_small(loss):
 
 def test_rounding_decides_on_twice_the_precision():
     """Where K a is too coarse to judge the gap, the latent values are the exact ones, rounded."""
-    p = hidden_by_rounding(148)
+    p = hidden_by_rounding(150)
     s = solve(p)
     exact = [float(mp.fdot(row, s.a)) for row in p.K.tolist()]
     terms = np.abs(p.K) @ np.abs(s.a)
