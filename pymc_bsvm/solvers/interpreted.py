@@ -66,7 +66,8 @@ def log_det_gradient_among(
     K: Array, rows: NDArray[np.intp], W: Array, cholesky: Array
 ) -> tuple[Array, Array]:
     """Return R and q for the covariances of some rows with each other."""
-    return log_det_gradient(submatrix(K, rows), W, cholesky)
+    found: tuple[Array, Array] = log_det_gradient(submatrix(K, rows), W, cholesky)
+    return found
 
 
 @for_few(determinant.of_covariance)
