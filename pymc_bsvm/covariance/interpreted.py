@@ -41,7 +41,6 @@ __all__ = [
 
 _FEW = 300  # rows
 _BLOCK = 2**15  # products at a time, so that they stay in the cache
-_HALF = 0.5  # of all rows: more than that are read with the others
 _UPPER = ~np.tri(_FEW, dtype=bool)
 
 two_sum = exact.two_sum.py_func
@@ -122,10 +121,8 @@ def inverse_diagonal(L: Array) -> Array:
 @for_few(dense.add_product)
 def add_product(K: Array, rows: NDArray[np.intp], weights: Array, out: Array) -> None:
     """Add ``K[:, rows] @ weights[rows]`` to ``out``; rows stand for columns, as K is symmetric."""
-    if rows.size > _HALF * out.size:
-        kept = np.zeros(out.size)
-        kept[rows] = weights[rows]
-        out += kept @ K
+    if rows.size == out.size:
+        out += weights @ K
     elif rows.size:
         out += weights[rows] @ K[rows]
 

@@ -267,8 +267,10 @@ class BayesianSVR(RegressionPredictions, RecursiveRegressor):
         unit = float(self._target.spread[0])
         rng = self._generator()
         check_kind(self.noise)
-        # Huber's loss first: on its evidence, without ripples, all starts climb in few Newton steps
-        *others, first = self._likelihoods(unit, data.n, data.target_spread(self._target))
+        likelihoods = self._likelihoods(unit, data.n, data.target_spread(self._target))
+        if data.inputs is not None:  # with the whole kernel, Huber's loss takes few Newton steps:
+            likelihoods.reverse()  # all starts climb its evidence, which has no ripples
+        first, *others = likelihoods
         moves = [_to_likelihood(other) for other in others]
         trained = self._train(first, data.given(self._target), rng, self.n_jobs, moves)
         self._trained = trained
