@@ -43,8 +43,8 @@ _FEW = 300  # rows
 _BLOCK = 2**15  # products at a time, so that they stay in the cache
 _UPPER = ~np.tri(_FEW, dtype=bool)
 
-two_sum = exact.two_sum.py_func
-_two_product = exact.two_product.py_func
+two_sum = getattr(exact.two_sum, "py_func", exact.two_sum)  # Numba may be switched off
+_two_product = getattr(exact.two_product, "py_func", exact.two_product)
 
 
 def for_few[F: Callable[..., Any]](compiled: F) -> Callable[[Callable[..., Any]], F]:
@@ -93,7 +93,10 @@ def cholesky_in_place(A: Array) -> bool:
 
 @for_few(lapack.cholesky_solve_in_place)
 def cholesky_solve_in_place(L: Array, x: Array) -> None:
-    """Replace the right-hand sides in ``x``, one in each row, by the solutions of L L' z = x."""
+    """Replace the right-hand sides in ``x``, one in each row, by the solutions of L L' z = x.
+
+    Both are C-ordered.
+    """
     if x.size:
         dpotrs(L.T, x.T, lower=0, overwrite_b=1)
 
@@ -173,7 +176,7 @@ def factorize(K: Array, free: NDArray[np.intp], root: Array) -> tuple[Array, boo
     ``root`` holds the square roots of the curvature; only the lower triangle is meaningful.
     """
     scale = root[free]
-    B = submatrix(K, free) * scale
+    B = np.multiply(submatrix(K, free), scale, order="C")
     B *= scale[:, None]
     B.ravel()[:: free.size + 1] += 1.0
     return B, cholesky_in_place(B)

@@ -11,6 +11,7 @@ __all__ = ["Memory"]
 _FAR = 0.4  # of two logarithms; a start from so far saves no steps
 _MOST = 64  # points; a climb moves on
 _AROUND = 12  # points that tell how ends change
+_SAME = 1e-12  # a spread of logarithms that tells nothing
 _NEAR, _RIDGE = 0.1, 0.01  # of a mean squared distance, and of the weights: shrinks the slopes
 
 
@@ -47,7 +48,8 @@ class Memory:
         if smooth and len(self._ends) > _AROUND:
             assert self._points is not None
             self._smooth = np.array(self._ends)
-            self._spread = np.maximum(self._points.std(axis=0), np.finfo(float).eps)
+            spread = self._points.std(axis=0)
+            self._spread = np.where(spread > _SAME, spread, 1.0)
 
     def nearest(self, x: Array) -> Array | None:
         """Return where the evaluation at the nearest point ended, None if all are far away.

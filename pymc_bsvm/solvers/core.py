@@ -84,7 +84,7 @@ def _assemble(
     _, inner = parts(loss_type.envelope_type)
     words = weighted(loss_type)
     smooth, pursuit = envelope(loss_type), None
-    if loss_type.kinks is not None and covariance.pursuit is not None:
+    if newton is None and loss_type.kinks is not None and covariance.pursuit is not None:
         pursuit = make_pursuit(words, kinks(loss_type), covariance, function)
     return make_proximal(words, covariance, certify, newton, inner, smooth, pursuit, function)
 

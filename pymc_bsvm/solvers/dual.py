@@ -68,8 +68,8 @@ def solve_dual(
 
     Minimises ``sum_i w_i l(y_i, f_i) + a'Ka / 2`` with ``f = m + K a + b`` by a semismooth Newton
     method on the free support vectors; the dual ``a = -w dl/df`` vanishes wherever the loss is
-    flat. Losses with kinks, the classical support vector machines among them, are solved by
-    proximal steps with the same method.
+    flat. Losses with kinks, the classical support vector machines among them, begin with steps on
+    one dual or two, and end with proximal steps by the same method where these do not suffice.
 
     Parameters
     ----------

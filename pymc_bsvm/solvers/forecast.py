@@ -87,13 +87,13 @@ def forecast(
     if not np.isfinite(a).all():
         return None
     best, before = a, np.inf
-    for _ in range(_STEPS if polished and not offset else 0):
+    for k in range(_STEPS if polished and not offset else 0):
         f = covariance.latent(K, m, a, 0.0)
         left = float(np.abs(words.slope(y, f, w, p) + a).max())
         if not left < 0.5 * before:
             break
         best, before = a, left
-        if left <= _PRECISE * np.abs(a).max():
+        if left <= _PRECISE * np.abs(a).max() or k == _STEPS - 1:
             break
         a, _ = step(f)
     return Forecast(best, b, factor)

@@ -72,7 +72,10 @@ def log_det_gradient_among(
 
 @for_few(determinant.of_covariance)
 def of_covariance(a: Array, u: Array, R: Array, place: NDArray[np.intp]) -> Array:
-    """Return ``(aa' - R - ua' - au') / 2``, with R on the rows ``place`` only."""
+    """Return ``(aa' - R - ua' - au') / 2``, with R on the rows ``place`` only.
+
+    For many rows it may take the place of R.
+    """
     G: Array = np.stack([0.5 * a, -0.5 * u], axis=1) @ np.stack([a - u, a])
     if place.size == a.size:
         G -= 0.5 * R

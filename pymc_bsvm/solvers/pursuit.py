@@ -60,13 +60,14 @@ def make_pursuit(weighted, kinks, covariance, function):
                 return given, b, 0
             g = latent(K, m, a, base)
         variances, pairs = np.ascontiguousarray(diagonal(K)), int(_FIRST * y.shape[0])
+        solved = False  # whether the rows between two levels have met their kinks
         while True:
             b = best_offset(edges, levels, a, g) if offset else 0.0
             gap = gap_of(edges, levels, a, g + b) - b * a.sum()
             primal = loss(y, g + b, w, p).sum() + 0.5 * (a * (g - m - base)).sum()
             idle = 0 if gap < 0.5 * lowest else idle + 1
             lowest = min(lowest, gap)
-            done = gap <= _ENOUGH * tol * (1.0 + abs(primal))
+            done = gap <= _ENOUGH * tol * (1.0 + abs(primal)) and (solved or idle > 1)
             if done or steps == most or idle == _PATIENCE or not math.isfinite(gap):
                 return a, base + b, steps
             lengths, rows = advance(
@@ -75,6 +76,7 @@ def make_pursuit(weighted, kinks, covariance, function):
             if callback is not None:
                 for k in range(rows.shape[0]):
                     callback(steps + k, gap, rows[k], lengths[k])
-            steps, pairs = steps + rows.shape[0], _LATER * rows[-1]
+            solved, pairs = lengths[-1] == 1.0, _LATER * rows[-1]
+            steps += np.count_nonzero(rows)
 
     return function(pursuit)

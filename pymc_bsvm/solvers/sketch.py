@@ -29,6 +29,8 @@ _FREE = 0.25  # of the rows, which a loss may leave free that bends at few of th
 _HIDDEN = 1e-5  # nats of the determinant, by all that is left out
 _NEAR = 1e4  # times as much, as variances of the rows alone, such as a jitter
 _ROUNDING = 1e-13  # of the largest variance: what is left of it is rounding
+_PRECISE = 1e-9  # relative gap that is enough for a start
+_STEPS = 50  # after which the start is given up
 
 
 def highest_rank(n: int, free: int) -> int:
@@ -71,5 +73,6 @@ def sketch(
         return None
     thin = Parts(np.ascontiguousarray(found.factor.T), np.maximum(found.left, 0.0))
     solve = interpreted_solver(type(loss), WOODBURY)
-    solved = solve(thin, y, w, p, m, np.zeros(n), 0.0, offset, tol, False, max_iter, callback)
+    tol, steps = max(tol, _PRECISE), min(max_iter, _STEPS)
+    solved = solve(thin, y, w, p, m, np.zeros(n), 0.0, offset, tol, False, steps, callback)
     return solved.certificate.f if solved.status == CONVERGED else None

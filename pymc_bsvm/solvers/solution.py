@@ -82,12 +82,14 @@ class DualSolution:
     rounding: float
     """Bound, in nats, of how far the gap of the dual in exact arithmetic may be above `gap`."""
     n_iter: int
-    """Number of Newton steps, each with one factorisation; those in low rank do not count."""
+    """Number of Newton steps, each with one factorisation; those in low rank do not count. Of a
+    loss with kinks, steps that solve for the rows between two levels count as well."""
     restarted: bool
-    """Whether the given start failed, so that the solution was sought from zero."""
+    """Whether the start, a given one or one in low rank, failed, so that the solution was sought
+    from zero."""
     status: Status
     factor: Factor | LowRankFactor = field(repr=False)
-    """That of the last Newton step; it may be of no rows."""
+    """That of the last Newton step; it may be of no rows, as where steps on duals suffice."""
 
     @property
     def converged(self) -> bool:

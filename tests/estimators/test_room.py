@@ -34,7 +34,7 @@ def peak(what, loss):
     """Return the largest memory of a call, in kernel matrices, above that before it."""
     values = np.array([h.start for h in objective(loss, 9).blueprint.hyperparameters])
     values[-2:] = 10.0, 1.0
-    what(objective(loss, 200), values)  # compiles
+    what(objective(loss, 600), values)  # compiles
     model = objective(loss, N)
     gc.collect()
     tracemalloc.start()

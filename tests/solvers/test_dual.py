@@ -626,7 +626,8 @@ y = np.where(np.sin(2 * x) + rng.normal(size=x.size) > 0, 1.0, -1.0)
 K = np.subtract.outer(x, x)
 for step in (np.square, lambda z, out: np.multiply(z, -0.5, out=out), np.exp):
     step(K, out=K)  # in place: the peak before the solve is K itself
-solve_dual(K[:200, :200].copy(), y[:200], losses.Logistic())
+for start in (None, np.zeros(700)):  # compiles
+    solve_dual(K[:700, :700].copy(), y[:700], losses.Logistic(), start)
 before = peak()
 solve_dual(K, y, losses.Logistic())  # begins in low rank
 solution = solve_dual(K, y, losses.Logistic(), np.zeros(x.size))

@@ -46,6 +46,7 @@ def assert_equal_solutions(loss, K, y, **settings):
         assert low.offset == pytest.approx(dense.offset, abs=1e-8)
     else:  # found in two ways; (f - f*)² / 2 K_ii is at most the gap
         np.testing.assert_allclose(low.f, dense.f, rtol=0, atol=1e-5 * size)
+        assert low.offset == pytest.approx(dense.offset, abs=1e-5 * size)
     return low, dense
 
 

@@ -37,7 +37,7 @@ class Kernel(ABC):
     def matrix(self, values: Array, X: Array, Z: Array | None = None) -> Array:
         """Return the covariances of the rows of X with those of Z (X itself), of shape (n, m).
 
-        The matrix of X with itself is exactly symmetric.
+        It is a new array, and that of X with itself is exactly symmetric.
         """
 
     @abstractmethod
