@@ -178,16 +178,20 @@ def full_bayes() -> Numbers:
     return {"cpu": meter.cpu}
 
 
-def memory(n: int) -> Numbers:
-    """Fit many rows; memory in matrices of n x n."""
+def memory(n: int, beta: float) -> Numbers:
+    """Fit many rows; memory in matrices of n x n, and the share of the rows that are free."""
     X, y = sinc(n, NOISE)
-    BayesianSVR().fit(X[:200], y[:200])
+    BayesianSVR(beta=beta).fit(X[:400], y[:400])
     with Meter() as before:
         pass
     with Meter() as meter:
-        BayesianSVR().fit(X, y)
+        model = BayesianSVR(beta=beta).fit(X, y)
     matrix = 8.0 * n**2 / 2**30
-    return {"matrices": (meter.memory - before.memory) / matrix, "wall": meter.wall}
+    return {
+        "matrices": (meter.memory - before.memory) / matrix,
+        "free": float(model.free_.sum()) / n,
+        "wall": meter.wall,
+    }
 
 
 _ALL = fit, peer, six_inputs, intervals, solver, first_evidence, first_fit, full_bayes, memory
