@@ -1,7 +1,7 @@
 """Bayesian support vector machines with the habits of scikit-learn.
 
 No PyMC model is compiled for a fit. Numba compiles the solver's kernels when they are first used,
-and keeps them on disk; a regression on up to 300 rows by a loss without kinks needs none of them.
+and keeps them on disk; a regression on fewer than 300 rows by a loss without kinks needs none.
 """
 
 try:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Patience", "Thin", "thin_covariance"]
 
-_FEW = 300  # rows; the kernel matrix of so few is no work, and needs no compiled code
+_FEWEST = 300  # rows; the kernel matrix of fewer is no work, and needs no compiled code
 _MOST = 0.125  # rank of the covariance, as a share of its rows; more of it costs as much as K
 _HIDDEN = 1e-5  # nats of the determinant
 _ROUNDING = 1e-13  # of the largest variance: what is left of it is rounding
@@ -64,7 +64,7 @@ def thin_covariance(
     are losses state it.
     """
     kernel, n = blueprint.kernel, len(X)
-    if n <= _FEW or not isinstance(blueprint.approximation, Laplace):
+    if n < _FEWEST or not isinstance(blueprint.approximation, Laplace):
         return None
     loss, of_kernel = blueprint.loss(values), blueprint.split(values)[1]
     if loss.envelope_type is None or isinstance(kernel, Precomputed):

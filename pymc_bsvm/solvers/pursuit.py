@@ -77,6 +77,6 @@ def make_pursuit(weighted, kinks, covariance, function):
                 for k in range(rows.shape[0]):
                     callback(steps + k, gap, rows[k], lengths[k])
             solved, pairs = lengths[-1] == 1.0, _LATER * rows[-1]
-            steps += np.count_nonzero(rows)
+            steps += int(np.count_nonzero(rows))
 
     return function(pursuit)

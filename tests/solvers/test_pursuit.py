@@ -117,11 +117,11 @@ def test_any_dual_is_a_start(loss, bias):
 
 
 @every_loss
-def test_the_solution_is_a_start_that_takes_no_steps(loss):
+def test_the_solution_is_a_start_that_takes_one_step_at_most(loss):
     K, y = problem(loss, 50)
     for bias in (False, True):
         s = solve_dual(K, y, loss, bias=bias)
-        assert solve_dual(K, y, loss, a0=s.a, bias=bias, tol=1e-8).n_iter == 0
+        assert solve_dual(K, y, loss, a0=s.a, bias=bias, tol=1e-8).n_iter <= 1
 
 
 @every_loss
