@@ -12,6 +12,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from pymc_bsvm.losses.base import Array
+from pymc_bsvm.search.curvature import corrected, first_curvature
 from pymc_bsvm.search.objective import Objective
 
 __all__ = ["Ending", "Restart", "ascend"]
@@ -35,6 +36,7 @@ class Ending(Enum):
         "The objective is not finite at the start. "
         "Choose another start; gp.evidence at that point says what is wrong."
     )
+    BEATEN = "What it may still gain does not make it the best; the run was ended."
     INTERRUPTED = "The run was interrupted; this is the best point so far."
 
 
@@ -62,6 +64,8 @@ class Restart:
     """Gradient at the end, of shape (k,), in nats per unit."""
     held: Array
     """Ends of the box at which the point is, of shape (k,): -1 the lower, 1 the upper, 0 none."""
+    curvature: Array | None = None
+    """Minus the second derivatives at the end, as the steps tell of them, of shape (k, k)."""
 
 
 def ascend(
@@ -121,6 +125,7 @@ def ascend(
         seconds=time.perf_counter() - began,
         slope=descent.gradient if np.isfinite(descent.best) else np.zeros_like(start),
         held=descent.held(),
+        curvature=descent.curvature,
     )
 
 
@@ -139,12 +144,17 @@ class _Descent:
         self._low, self._high = box
         self.x, self.gradient = start, np.full(start.size, np.inf)
         self.best, self.log_evidence = -np.inf, -np.inf
+        self.curvature: Array | None = None
         self.scale = 1.0
         """What value and gradient are divided by."""
 
     def __call__(self, x: Array) -> tuple[float, Array]:
-        """Return the scaled negative value and its gradient."""
+        """Return the scaled negative value and its gradient; the best point is not seen twice."""
+        if np.isfinite(self.best) and (x == self.x).all():
+            return -self.best / self.scale, -self.gradient / self.scale
         value, gradient = self._objective(x)
+        if np.isfinite(value) and np.isfinite(self.best):
+            self._bend(x - self.x, self.gradient - gradient)
         if value > self.best:
             self.x, self.gradient = x.copy(), gradient
             self.best, self.log_evidence = value, self._objective.log_evidence
@@ -153,6 +163,13 @@ class _Descent:
         if not np.isfinite(value):  # a wall for the line search: far below what it came from
             return (10.0 * abs(self.best) + 1e6) / self.scale, np.zeros_like(x)
         return -value / self.scale, -gradient / self.scale
+
+    def _bend(self, step: Array, change: Array) -> None:
+        """Learn the curvature from a step away from the best point; none where it is hollow."""
+        if change @ step > 0.0:
+            known = self.curvature
+            known = first_curvature(step, change) if known is None else known
+            self.curvature = corrected(known, step, change)
 
     def steepest(self) -> float:
         """Return the largest element of the gradient along which there is a way to go."""
