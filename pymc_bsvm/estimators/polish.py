@@ -15,6 +15,8 @@ import numpy as np
 from pymc_bsvm._typing import Array
 from pymc_bsvm.estimators.climb import Tunable
 from pymc_bsvm.search import Ending, Restart
+from pymc_bsvm.search.box import promise, step_in_box
+from pymc_bsvm.search.curvature import corrected
 
 __all__ = ["curvature_at", "polish"]
 
@@ -23,6 +25,7 @@ _LONGEST = 0.5  # of the steps of a logarithm
 _FLATTEST = 1e-4  # curvature for each row, below which a direction counts as this curved
 _STEPS = 12
 _SHORTER = 16.0  # times the curvature, after a step that says nothing of it
+_HOPE = 5.0  # times the promise of a step: the most that is left to gain
 _KEPT = 0.5  # of a promise: by how much a step that tells of the next ones may miss it
 
 
@@ -55,6 +58,7 @@ def polish(
     bounds: Array,
     gain: float,
     steps: int = _STEPS,
+    least: float = -np.inf,
 ) -> Restart:
     """Go on from the end of a search while a step promises more than ``gain``.
 
@@ -75,6 +79,9 @@ def polish(
         In nats.
     steps : int
         Largest number of steps.
+    least : float
+        Objective below which the end is of no use. After a step, what is left to gain counts as
+        less than some times what the next one promises.
 
     Returns
     -------
@@ -91,13 +98,16 @@ def polish(
     H, kept, ending = curvature * objective.rows, True, Ending.MAX_ITER
     try:
         for taken in range(steps + 1):
-            step = _step(H, place.slope, place.x, bounds)
-            promised = float(place.slope @ step - 0.5 * step @ H @ step)
+            step = step_in_box(H, place.slope, place.x, bounds, _LONGEST)
+            promised = promise(H, place.slope, step)
             if not np.isfinite(place.value):
                 ending = Ending.FAILED
                 break
             if kept and promised < gain:
                 ending = Ending.CONVERGED
+                break
+            if taken > 0 and place.value + _HOPE * promised < least:
+                ending = Ending.BEATEN
                 break
             if taken == steps:
                 break
@@ -121,35 +131,13 @@ def polish(
         seconds=run.seconds + time.perf_counter() - began,
         slope=slope,
         held=held,
+        curvature=H,
     )
 
 
 def _corrected(H: Array, step: Array, here: _Place, there: _Place) -> Array:
-    """Return the curvature that explains the slopes at both ends of a step (BFGS)."""
-    change, bend = here.slope - there.slope, H @ step
+    """Return the curvature that explains the slopes at both ends of a step."""
+    change = here.slope - there.slope
     if not np.isfinite(there.value) or change @ step <= 0.0:
         return H if there.value > here.value else _SHORTER * H
-    seen = np.outer(change, change) / (change @ step)
-    corrected: Array = H + seen - np.outer(bend, bend) / (step @ bend)
-    return corrected
-
-
-def _step(H: Array, slope: Array, x: Array, bounds: Array) -> Array:
-    """Return a Newton step inside the box, along what does not press against it.
-
-    What the step would take out of the box goes to its border, and the others follow from that.
-    """
-    low, high = bounds.T
-    fixed = ((x <= low) & (slope < 0.0)) | ((x >= high) & (slope > 0.0))
-    step = np.zeros(x.size)
-    while not fixed.all():
-        free = ~fixed
-        left = slope[free] - H[np.ix_(free, fixed)] @ step[fixed]
-        step[free] = np.linalg.solve(H[np.ix_(free, free)], left)
-        out = free & ((x + step < low) | (x + step > high))
-        if not out.any():
-            break
-        step[out] = np.clip(x + step, low, high)[out] - x[out]
-        fixed |= out
-    step *= min(1.0, _LONGEST / max(float(np.abs(step).max(initial=0.0)), _LONGEST))
-    return np.clip(x + step, low, high) - x
+    return corrected(H, step, change)

@@ -148,3 +148,21 @@ def test_an_interruption_keeps_the_best():
     run = polish(hill, run_to(np.zeros(3)), 0.5 * A, WIDE, 1e-6)
     assert run.ending is Ending.INTERRUPTED
     assert run.objective >= Hill(1000.0, quartic=1.0)(np.zeros(3))[0]
+
+
+def test_a_hopeless_climb_is_left():
+    """The end is at zero, which 0.9 of the way to it is some nats away from."""
+    start = run_to(10.0 * PEAK)
+    hill = Hill(1000.0, quartic=0.5)
+    assert polish(hill, start, A, WIDE, 1e-6, steps=30).ending is Ending.CONVERGED
+    hill = Hill(1000.0, quartic=0.5)
+    left = polish(hill, start, A, WIDE, 1e-6, steps=30, least=500.0)
+    assert left.ending is Ending.BEATEN
+    assert 2 <= hill.evaluations <= 12
+    hill = Hill(1000.0, quartic=0.5)
+    assert polish(hill, start, A, WIDE, 1e-6, steps=30, least=-1.0).ending is Ending.CONVERGED
+
+
+def test_the_curvature_at_the_end_is_that_of_all_rows():
+    run = polish(Hill(1000.0), run_to(np.zeros(3)), A, WIDE, 1e-9)
+    np.testing.assert_allclose(run.curvature, 1000.0 * A, atol=1e-6)
