@@ -13,7 +13,6 @@ from functools import cached_property
 from typing import Any, Literal, get_args
 
 import numpy as np
-from scipy.optimize import minimize
 from scipy.special import logsumexp
 
 from pymc_bsvm._typing import Array
@@ -24,13 +23,14 @@ from pymc_bsvm.evidence.prediction import Noise
 from pymc_bsvm.evidence.student import StudentNoise
 from pymc_bsvm.losses.base import RegressionLoss
 from pymc_bsvm.losses.gaussian import Gaussian
+from pymc_bsvm.search.scoring import most_likely
 
 __all__ = ["LeaveOneOut", "Noise", "NoiseKind", "check_kind", "fit_noise"]
 
 type NoiseKind = Literal["auto", "loss", "student", "contaminated", "model"]
 
 _REACH = 1000.0  # how far a parameter goes from its start, as a factor
-_SETTLED, _LEVEL = 1e-7, 1e-4  # nats for each row: gains and slopes that are nothing
+_LEVEL = 1e-3  # nats: a gain that is nothing
 _FEWEST = 10  # rows that tell of the shape of their noise
 _NU_START, _NU_LOW, _NU_HIGH = 4.0, 1.5, 300.0
 _SOME = 60  # rows of which a few may be gross errors
@@ -58,9 +58,14 @@ class LeaveOneOut:
 
     def score(self, noise: Noise) -> float:
         """Return the sum of the leave-one-out log densities of the targets, in nats."""
+        return float(times(self.sample_weight, self._by_row(noise)).sum())
+
+    def _by_row(self, noise: Noise) -> Array:
+        """Return the leave-one-out log density of each target, in nats, of shape (n,)."""
         logs = np.vstack([_log_densities(noise, d, v) for d, v in self._blocks])
-        each = logsumexp(logs, axis=0) - np.log(len(logs))
-        return float(times(self.sample_weight, each).sum())
+        if len(logs) == 1:
+            return np.asarray(logs[0])
+        return np.asarray(logsumexp(logs, axis=0) - np.log(len(logs)))
 
     @cached_property
     def _blocks(self) -> list[tuple[Array, Array]]:
@@ -107,18 +112,18 @@ def fit_noise(others: LeaveOneOut, loss: RegressionLoss, kind: NoiseKind) -> Noi
     if kind == "model" or (kind == "auto" and others.y.size < _FEWEST):
         return loss
     if kind == "student":
-        return _of_student(others, loss)
+        return _of_student(others, loss).noise
     if kind == "contaminated":
-        return _of_contaminated(others, loss)
+        return _of_contaminated(others, loss).noise
     of_family = _of_family(others, loss)
     if kind == "loss":
-        return of_family
-    simple: list[Noise] = [of_family, _of_student(others, of_family)]
-    best = max(simple, key=others.score)
+        return of_family.noise
+    simple: list[_Fitted[Noise]] = [of_family, _of_student(others, of_family.noise)]
+    best = max(simple, key=lambda fitted: fitted.score)
     if others.rows < _SOME:
-        return best
-    further = _of_contaminated(others, of_family)
-    return further if others.score(further) > others.score(best) + _FURTHER else best
+        return best.noise
+    further = _of_contaminated(others, of_family.noise)
+    return further.noise if further.score > best.score + _FURTHER else best.noise
 
 
 def _log_densities(noise: Noise, residual: Array, variance: Array) -> Array:
@@ -136,7 +141,15 @@ def check_kind(kind: Any) -> None:
         )
 
 
-def _of_family(others: LeaveOneOut, loss: RegressionLoss) -> RegressionLoss:
+@dataclass(frozen=True)
+class _Fitted[N: Noise]:
+    """The best noise of a family."""
+
+    noise: N
+    score: float
+
+
+def _of_family(others: LeaveOneOut, loss: RegressionLoss) -> _Fitted[RegressionLoss]:
     """Return the best noise of the loss's family."""
     if loss.n_rows is not None:
         raise ValueError(
@@ -150,23 +163,27 @@ def _of_family(others: LeaveOneOut, loss: RegressionLoss) -> RegressionLoss:
         return type(loss)(**dict(zip(free, values, strict=True)), **kept)
 
     start = np.array(list(free.values()), dtype=float)
-    return noise(_highest(others, noise, start, start / _REACH, start * _REACH))
+    return _highest(others, noise, start, start / _REACH, start * _REACH)
 
 
-def _of_student(others: LeaveOneOut, loss: RegressionLoss) -> StudentNoise:
+def _of_student(others: LeaveOneOut, loss: RegressionLoss) -> _Fitted[StudentNoise]:
     """Return the best noise of Student's family; ``loss`` stands in for its variance."""
     sd, unit = _sizes(others, loss)
-    nu, scale = _highest(
+
+    def noise(values: Array) -> StudentNoise:
+        nu, scale = values
+        return StudentNoise(nu, scale, stand_in=sd)
+
+    return _highest(
         others,
-        lambda values: StudentNoise(*values),
+        noise,
         np.array([_NU_START, unit]),
         np.array([_NU_LOW, unit / _REACH]),
         np.array([_NU_HIGH, unit * _REACH]),
     )
-    return StudentNoise(nu, scale, stand_in=sd)
 
 
-def _of_contaminated(others: LeaveOneOut, loss: RegressionLoss) -> ContaminatedNoise:
+def _of_contaminated(others: LeaveOneOut, loss: RegressionLoss) -> _Fitted[ContaminatedNoise]:
     """Return the best Gaussian noise of which a share is wider; ``loss`` gives a size to it."""
 
     def noise(values: Array) -> ContaminatedNoise:
@@ -178,8 +195,8 @@ def _of_contaminated(others: LeaveOneOut, loss: RegressionLoss) -> ContaminatedN
     low = np.array([unit / _REACH, rarest, _LEAST_FACTOR])
     high = np.array([unit * _REACH, _MOST, _REACH])
     starts = [np.array([unit / _MAD, *errors]) for errors in _ERRORS]
-    found = [noise(_highest(others, noise, start, low, high)) for start in starts]
-    return max(found, key=others.score)
+    start = max(starts, key=lambda values: others.score(noise(values)))
+    return _highest(others, noise, start, low, high)
 
 
 def _sizes(others: LeaveOneOut, loss: RegressionLoss) -> tuple[float, float]:
@@ -188,19 +205,16 @@ def _sizes(others: LeaveOneOut, loss: RegressionLoss) -> tuple[float, float]:
     return sd, max(others.residual, sd / _REACH)
 
 
-def _highest(
-    others: LeaveOneOut, noise: Callable[[Array], Any], start: Array, low: Array, high: Array
-) -> Array:
-    """Return the values, within bounds, of the highest score."""
-
-    def surprise(logs: Array) -> float:
-        return -others.score(noise(np.exp(logs))) / others.rows
-
-    found = minimize(
-        surprise,
+def _highest[N: Noise](
+    others: LeaveOneOut, noise: Callable[[Array], N], start: Array, low: Array, high: Array
+) -> _Fitted[N]:
+    """Return the noise of the highest score, its values within bounds."""
+    weight = 1.0 if others.sample_weight is None else others.sample_weight
+    logs, score = most_likely(
+        lambda logs: others._by_row(noise(np.exp(logs))),
         np.log(start),
-        method="L-BFGS-B",
-        bounds=list(zip(np.log(low), np.log(high), strict=True)),
-        options={"ftol": _SETTLED, "gtol": _LEVEL},
+        np.log(np.stack([low, high], axis=1)),
+        weight,
+        _LEVEL,
     )
-    return start if surprise(np.log(start)) < found.fun else np.exp(found.x)
+    return _Fitted(noise(np.exp(logs)), score)
