@@ -188,8 +188,8 @@ class MachineEvidence:
     ) -> Evidence:
         """Return the evidence at these hyperparameters, for the kernel matrix unless K is given."""
         if K is None:
-            K = self.blueprint.matrix(values, self.X)
-            start = self._start(values) if start is None else start
+            near = self._in_low_rank(values) if start is None else None
+            return self._whole(values, near.start if near else start)
         loss, weight = self.blueprint.loss(values), self.sample_weight
         return self.blueprint.approximation.evidence(
             K, self.y, loss, sample_weight=weight, start=start, check_input=False
@@ -197,8 +197,9 @@ class MachineEvidence:
 
     def machine(self, values: Array) -> Machine:
         """Return the machine at values of the hyperparameters."""
-        evidence = self.evidence(values)
-        self._sight = self._seen(values, evidence)
+        near = self._in_low_rank(values)
+        evidence = self._whole(values, near.start if near else None)
+        self._sight = self._seen(values, near or evidence)
         return Machine.of(self, values, evidence)
 
     def hindsight(self, members: Sequence[Fitted]) -> Hindsight:
@@ -214,7 +215,7 @@ class MachineEvidence:
     def _sight_at(self, values: Array) -> Sight:
         """Return what `_seen` returns, without an evaluation if the last sight was there."""
         if self._sight is None or not np.array_equal(self._sight.values, values):
-            self._sight = self._seen(values, self.evidence(values))
+            self._sight = self._seen(values, self._in_low_rank(values) or self.evidence(values))
         return self._sight
 
     def _seen(self, values: Array, evidence: Evidence) -> Sight:
@@ -270,11 +271,15 @@ class MachineEvidence:
         self.failure = None
         return evidence
 
-    def _start(self, values: Array) -> Array | None:
-        """Return where the approximation ends in low rank, which is near to where it ends."""
+    def _whole(self, values: Array, start: Array | None) -> Evidence:
+        """Return the evidence for the kernel matrix."""
+        return self.evidence(values, start, self.blueprint.matrix(values, self.X))
+
+    def _in_low_rank(self, values: Array) -> Evidence | None:
+        """Return the evidence for a covariance of low rank, which says nearly the same."""
         thin = thin_covariance(self.blueprint, values, self.X, self.sample_weight)
         try:
-            return None if thin is None else self.evidence(values, K=thin).start
+            return None if thin is None else self.evidence(values, K=thin)
         except (DualSolveError, ValueError):
             return None
 

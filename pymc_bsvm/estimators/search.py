@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,14 +21,18 @@ __all__ = ["Found", "Move", "Rival", "explore", "search", "starts_of"]
 
 type Move = Callable[[Blueprint], Blueprint | None]
 """Takes a model and returns another that may be better; None if there is none."""
+type _Ascend[E] = Callable[[E, Sequence[Restart], float], Ascents]
+"""Goes on from where others ended; what does not come to a least objective may be left."""
 
 _SCREEN = 100  # rows on which starts are compared
 _HALF_WAY = 500  # from so many rows on, a share of them finds the neighbourhood of the optimum
 _SHARE, _LEAST = 0.25, 300
+_LITTLE = 0.125  # of n³, where covariances of low rank cost what the whole matrix of n rows does
 _NEWTON_STEPS = 8
+_RIPPLES = 1.0  # nats that another model has to gain: those of a narrow tube have such ripples
 _PROMISE = 0.2  # of the gain of an iteration: what a Newton step may promise in vain
-_FURTHER = 0.1  # of the gain that ends a climb, where evaluations cost little
-# Factors of the starts. A narrow and a wide tube are hills of their own, so that both are climbed.
+# Factors of the starts. A narrow and a wide tube are hills of their own, so that both are climbed;
+# Huber's loss has no tube.
 _FACTORS = {
     "eta": (1.0, 4.0),
     "C": (1.0, 10.0),
@@ -58,12 +63,10 @@ class Found[E: Tunable]:
     objective: E
     ascents: Ascents
     rivals: list[Rival]
-    beaten: tuple[Found[E], ...] = ()
-    """What has the rivals' climbs, where they were kept."""
 
     def ends(self, count: int) -> list[Start]:
         """Return where the best climbs ended, to go on from there."""
-        return [Start(run.label, run.end) for run in self.ascents.runs[:count]]
+        return _starts(self.ascents.runs[:count])
 
     @property
     def score(self) -> float:
@@ -90,112 +93,91 @@ def search(
     The starts are the best points of a small grid around the papers' defaults, by the evidence of
     some of the rows, and random points around the best of them. Each move makes another model of
     the best one so far, which starts where that ended. If there are many rows, all of this happens
-    on a share of them, and the best `restarts` ends of the best model go on with all rows. So do
-    those of the others where that costs little, and all rows choose among them. Bounds give way on
-    all rows only.
+    on a share of them, and the best `restarts` ends of the best model go on with all rows. Where
+    all rows cost no more than the share, moves are made on all of them. Bounds give way on all rows
+    only.
     """
     starts = starts_of(objective, restarts, rng)
     n = objective.y.size
-    everywhere = n <= _HALF_WAY
-    some = objective if everywhere else objective.some(max(int(_SHARE * n), _LEAST), rng)
     settings: dict[str, Any] = {"n_jobs": n_jobs, "report": report, "maxiter": maxiter}
-    first = {"gain": gain if everywhere else 3.0 * gain, "give_way": everywhere, **settings}
-    found = explore(some, starts, moves, restarts, **first)
-    if everywhere:
-        return found
+    if n <= _HALF_WAY:
+        return explore(objective, starts, moves, restarts, gain=gain, **settings)
+    some = objective.some(max(int(_SHARE * n), _LEAST), rng)
+    if _cheap(objective, starts[0].x, some.n) and not _has_tube(objective.blueprint):
+        del starts[1:2]
+    rough = {"gain": 3.0 * gain, "give_way": False, **settings}
+    found = explore(some, starts, (), restarts, **rough)
+    whole = objective.of(found.objective.blueprint)
+    if not found.ascents.interrupted and _cheap(whole, found.ascents.best.end, some.n):
+        onward = partial(_onward, gain=gain, settings=settings)
+        ends = _for_rows(found.ascents.runs[:restarts], whole.rows / some.rows)
+        found = _of(whole, onward(whole, ends, -np.inf), [])
+        return _moved(found, moves, restarts, onward, _RIPPLES)
+    found = _moved(found, moves, restarts, _climbing(rough), _RIPPLES)
     if found.ascents.interrupted:
         raise KeyboardInterrupt  # nothing is known of all rows
-    chosen = _on_all_rows(found, objective, restarts, gain, settings)
-    if not _thin(chosen.objective, chosen.ascents.best):
-        return replace(chosen, rivals=found.rivals)  # of the same rows
-    for other in found.beaten:
-        if not chosen.ascents.interrupted:
-            chosen = _challenged(chosen, other, objective, restarts, gain, settings)
-    return chosen
+    some, whole = found.objective, objective.of(found.objective.blueprint)
+    ends = found.ascents.runs[:restarts]
+    bounds = bounds_around(whole.blueprint, [run.end for run in ends])
+    some.forget()
+    known = curvature_at(some, found.ascents.best.end, bounds)
+    ends = _for_rows([replace(run, curvature=known) for run in ends], whole.rows)
+    return Found(whole, _onward(whole, ends, -np.inf, gain, settings), found.rivals)
 
 
-def _thin(whole: MachineEvidence, run: Restart) -> bool:
-    """Return whether evaluations of all rows near an end cost little more than those of a share."""
-    values = np.exp(run.end)
-    return thin_covariance(whole.blueprint, values, whole.X, whole.sample_weight) is not None
+def _for_rows(runs: Sequence[Restart], share: float) -> list[Restart]:
+    """Return runs with the curvature of so many times as many rows."""
+    return [
+        run if run.curvature is None else replace(run, curvature=share * run.curvature)
+        for run in runs
+    ]
 
 
-def _challenged(
-    chosen: Found[MachineEvidence],
-    other: Found[MachineEvidence],
-    objective: MachineEvidence,
-    *settings: Any,
-) -> Found[MachineEvidence]:
-    """Return the better one of what was chosen and what a share of the rows thought less of."""
-    try:
-        tried = _on_all_rows(replace(other, rivals=chosen.rivals), objective, *settings)
-    except KeyboardInterrupt:  # before it got anywhere
-        return replace(chosen, ascents=replace(chosen.ascents, interrupted=True))
-    best = tried if tried.score > chosen.score else chosen
-    ascents = replace(best.ascents, interrupted=tried.ascents.interrupted)
-    return replace(best, ascents=ascents, rivals=tried.rivals)
+def _cheap(whole: MachineEvidence, x: Array, n: int) -> bool:
+    """Return whether an evaluation of all rows near x costs no more than one of n rows."""
+    thin = thin_covariance(whole.blueprint, np.exp(x), whole.X, whole.sample_weight)
+    return thin is not None and thin.A.size * thin.A.shape[1] <= _LITTLE * n**3
 
 
-def _on_all_rows(
-    found: Found[MachineEvidence],
-    objective: MachineEvidence,
-    restarts: int,
-    gain: float,
-    settings: dict[str, Any],
-) -> Found[MachineEvidence]:
-    """Go on with all rows; the rival of the same model has the evidence of all of them then."""
-    whole = objective.of(found.objective.blueprint)
-    ascents = _climbed(found, whole, restarts, gain, settings)
-    own = Rival(whole.blueprint, ascents.best.objective, whole.n)
-    rivals = [own if each.blueprint is own.blueprint else each for each in found.rivals]
-    return Found(whole, ascents, rivals)
-
-
-def _climbed(
-    found: Found[MachineEvidence],
+def _onward(
     whole: MachineEvidence,
-    restarts: int,
+    ends: Sequence[Restart],
+    least: float,
     gain: float,
     settings: dict[str, Any],
 ) -> Ascents:
-    """Go on with all rows: by Newton steps, and by climbs if these do not settle in the bounds.
+    """Go on from ends by Newton steps, and by climbs if these do not settle in the bounds.
 
-    Where evaluations cost little there are climbs alone, which need no curvature from elsewhere,
-    and go further.
+    So it does by climbs alone from ends of which no curvature is known.
     """
-    if _thin(whole, found.ascents.best):
-        begun = [replace(run, objective=-np.inf) for run in found.ascents.runs[:restarts]]
-        starts = [Start(run.label, run.end) for run in begun]
-        return joined(Ascents(begun, False), climb(whole, starts, gain=_FURTHER * gain, **settings))
-    near = _polished(found, whole, restarts, gain, settings)
+    if any(end.curvature is None for end in ends):
+        return climb(whole, _starts(ends), gain=gain, **settings)
+    near = _polished(whole, ends, least, gain, settings)
     settled = near.best.ending is Ending.CONVERGED and not rises(near.best).any()
-    if near.interrupted or settled:
+    if near.interrupted or settled or near.best.ending is Ending.BEATEN:
         return near
-    starts = [Start(run.label, run.end) for run in near.runs]
     try:
-        return joined(near, climb(whole, starts, gain=gain, **settings))
+        return joined(near, climb(whole, _starts(near.runs), gain=gain, **settings))
     except KeyboardInterrupt:  # before it got anywhere
         return replace(near, interrupted=True)
 
 
 def _polished(
-    found: Found[MachineEvidence],
     whole: MachineEvidence,
-    restarts: int,
+    ends: Sequence[Restart],
+    least: float,
     gain: float,
     settings: dict[str, Any],
 ) -> Ascents:
-    """Take Newton steps from the best ends; an interruption keeps what was finished."""
-    some, ends = found.objective, found.ascents.runs[:restarts]
+    """Take Newton steps from ends; an interruption keeps what was finished."""
     bounds = bounds_around(whole.blueprint, [run.end for run in ends])
-    some.forget()
-    curvature = curvature_at(some, found.ascents.best.end, bounds)
     steps, interrupted = min(_NEWTON_STEPS, settings["maxiter"]), False
     runs: list[Restart] = []
     try:
         for end in ends:
             whole.forget()
-            runs.append(polish(whole, end, curvature, bounds, _PROMISE * gain, steps))
+            known = np.asarray(end.curvature) / whole.rows
+            runs.append(polish(whole, end, known, bounds, _PROMISE * gain, steps, least))
             settings["report"](1, max(run.objective for run in runs))
             if runs[-1].ending is Ending.INTERRUPTED:
                 break
@@ -212,11 +194,35 @@ def explore[E: Tunable](
 ) -> Found[E]:
     """Climb from each start, and try the models that the moves lead to, beside the first."""
     found = _of(objective, climb(objective, starts, **settings), [])
+    return _moved(found, moves, restarts, _climbing(settings))
+
+
+def _starts(ends: Sequence[Restart]) -> list[Start]:
+    """Return ends to go on from."""
+    return [Start(end.label, end.end) for end in ends]
+
+
+def _climbing[E: Tunable](settings: dict[str, Any]) -> _Ascend[E]:
+    """Return what climbs from ends."""
+
+    def go(objective: E, ends: Sequence[Restart], least: float) -> Ascents:
+        return climb(objective, _starts(ends), **settings)
+
+    return go
+
+
+def _moved[E: Tunable](
+    found: Found[E], moves: Sequence[Move], restarts: int, go: _Ascend[E], worth: float = 0.0
+) -> Found[E]:
+    """Try the models that the moves lead to, beside the best one so far.
+
+    Another one has to gain so many nats.
+    """
     for move in moves:
         blueprint = move(found.objective.blueprint)
         if blueprint is None or found.ascents.interrupted:
             continue
-        found = _better(found, objective.of(blueprint), restarts, settings)
+        found = _better(found, found.objective.of(blueprint), restarts, go, worth)
     return found
 
 
@@ -227,24 +233,27 @@ def _of[E: Tunable](objective: E, ascents: Ascents, rivals: list[Rival]) -> Foun
 
 
 def _better[E: Tunable](
-    found: Found[E], rival: E, restarts: int, settings: dict[str, Any]
+    found: Found[E], rival: E, restarts: int, go: _Ascend[E], worth: float
 ) -> Found[E]:
-    """Climb with another model from where the best ended, and return the better one."""
+    """Go on with another model from where the best ended, and return the better one."""
     here, there = found.objective.blueprint, rival.blueprint
-    ends = found.ends(restarts)
-    starts = [Start(end.label, there.translated(here, end.x)) for end in ends]
+    ends = [_translated(run, here, there) for run in found.ascents.runs[:restarts]]
+    least = found.score + worth
     try:
-        tried = _of(rival, climb(rival, starts, **settings), found.rivals)
+        tried = _of(rival, go(rival, ends, least + len(there.hyperparameters)), found.rivals)
     except KeyboardInterrupt:  # before it got anywhere
         return replace(found, ascents=replace(found.ascents, interrupted=True))
-    interrupted = tried.ascents.interrupted
-    best, other = (tried, found) if tried.score > found.score else (found, tried)
-    return Found(
-        best.objective,
-        replace(best.ascents, interrupted=interrupted),
-        tried.rivals,
-        (*found.beaten, replace(other, beaten=())),
-    )
+    best = tried if tried.score > least else found
+    ascents = replace(best.ascents, interrupted=tried.ascents.interrupted)
+    return Found(best.objective, ascents, tried.rivals)
+
+
+def _translated(run: Restart, here: Blueprint, there: Blueprint) -> Restart:
+    """Return the end of a climb as the start of another model, with what is known of it."""
+    x = there.translated(here, run.end)
+    known = run.curvature if x.size == run.end.size else None
+    begun = replace(run, start=x, end=x, objective=-np.inf, log_evidence=-np.inf, curvature=known)
+    return replace(begun, evaluations=0, seconds=0.0)
 
 
 def starts_of(objective: MachineEvidence, count: int, rng: np.random.Generator) -> list[Start]:
@@ -267,6 +276,13 @@ def starts_of(objective: MachineEvidence, count: int, rng: np.random.Generator) 
         x = found[0][1] + rng.normal(size=bounds.shape[0])
         starts.append(Start(f"random {k}", np.clip(x, *bounds.T)))
     return starts
+
+
+def _has_tube(blueprint: Blueprint) -> bool:
+    """Return whether the loss is flat for small residuals, as Huber's is not."""
+    values = np.array([h.start for h in blueprint.hyperparameters])
+    stems = [h.stem for h in blueprint.hyperparameters]
+    return _HILLS in stems and float(blueprint.loss(values).curvature(0.0, 0.0)) == 0.0
 
 
 def _grid(blueprint: Blueprint) -> list[Array]:

@@ -147,7 +147,7 @@ def test_length_scales_by_column_are_worth_a_nat_each(relevant):
 def test_many_rows_are_chosen_for_by_some(kernel, rows):
     """By all of them where the kernel matrix has a low rank."""
     rng = np.random.default_rng(0)
-    X = rng.normal(size=(600, 2))
+    X = rng.uniform(-1.0, 1.0, size=(600, 2))
     y = np.sin(2.0 * X[:, 0]) + 0.2 * rng.normal(size=600)
     model = BayesianSVR(kernel, ard="auto", random_state=0, tol=1.0).fit(X, y)
     assert model.choices_["rows"].tolist() == [rows] * 3

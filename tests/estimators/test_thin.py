@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import pymc_bsvm as bsvm
+from pymc_bsvm.covariance.dense_conditioned import DenseConditioned
 from pymc_bsvm.estimators import kernels, thin
 from pymc_bsvm.estimators.likelihood import silf_likelihood, trigonometric_likelihood
 from pymc_bsvm.estimators.machine import PROPAGATION, Blueprint, Machine, MachineEvidence
@@ -155,3 +156,24 @@ def test_patience():
     for _ in range(3):
         found = patience.look(objective.blueprint, np.exp(good), objective.X, None)
         assert found is not None
+
+
+def test_what_is_seen_of_the_rows_is_that_of_the_kernel_matrix():
+    """In low rank, where there is one, as the kernel matrix takes its inverse."""
+    objective, x, _ = objective_of(beta=1.0)
+    values = np.exp(x)
+    near = objective.left_out([objective.machine(values)]).cavities[0]
+    posterior = objective.evidence(values).posterior
+    np.testing.assert_allclose(near.mean, posterior.cavity.mean, atol=1e-6)
+    np.testing.assert_allclose(near.variance, posterior.cavity.variance, rtol=1e-5)
+
+
+def test_the_kernel_matrix_is_not_inverted_for_what_is_seen(monkeypatch):
+    objective, x, _ = objective_of(beta=1.0)
+    machine = objective.machine(np.exp(x))
+
+    def refused(self):
+        raise AssertionError("the inverse of a dense factor")
+
+    monkeypatch.setattr(DenseConditioned, "variance", property(refused))
+    assert objective.left_out([machine]).cavities[0].variance.shape == (N,)
