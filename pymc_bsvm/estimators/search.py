@@ -104,7 +104,7 @@ def search(
         return explore(objective, starts, moves, restarts, gain=gain, **settings)
     some = objective.some(max(int(_SHARE * n), _LEAST), rng)
     if _cheap(objective, starts[0].x, some.n) and not _has_tube(objective.blueprint):
-        del starts[1:2]
+        starts = [starts[0], *starts[len(starts) - restarts + 1 :]]  # the random ones
     rough = {"gain": 3.0 * gain, "give_way": False, **settings}
     found = explore(some, starts, (), restarts, **rough)
     whole = objective.of(found.objective.blueprint)

@@ -10,7 +10,11 @@ from pymc_bsvm.estimators import BayesianSVR, kernels, thin
 from pymc_bsvm.estimators import climb as module
 from pymc_bsvm.estimators import search as searches
 from pymc_bsvm.estimators.climb import rises
-from pymc_bsvm.estimators.likelihood import silf_likelihood, trigonometric_likelihood
+from pymc_bsvm.estimators.likelihood import (
+    regression_likelihood,
+    silf_likelihood,
+    trigonometric_likelihood,
+)
 from pymc_bsvm.estimators.machine import Blueprint, MachineEvidence
 from pymc_bsvm.estimators.search import search
 from pymc_bsvm.losses import SILF
@@ -499,6 +503,9 @@ def test_nothing_finite_is_an_error():
 # ---- all rows in low rank -----------------------------------------------------------------------
 
 
+GAUSSIAN = regression_likelihood("gaussian", 1.0)
+
+
 def low_rank(rng, n=400):
     """Return an objective whose covariance has a low rank."""
     x = rng.uniform(-10.0, 10.0, n)
@@ -513,12 +520,12 @@ def choosing(monkeypatch):
     monkeypatch.setattr(searches, "_HALF_WAY", 300)
     monkeypatch.setattr(searches, "_LEAST", 150)
 
-    def found(seed, objective=None):
+    def found(seed, objective=None, restarts=1):
         objective = objective or low_rank(np.random.default_rng(seed))
         huber = replace(objective.blueprint, likelihood=silf_likelihood(1.0))
         settings = {"gain": 0.01, "maxiter": 200, "n_jobs": None, "report": lambda *news: None}
         rng = np.random.default_rng(seed)
-        return search(objective, 1, rng, moves=[lambda _: huber], **settings)
+        return search(objective, restarts, rng, moves=[lambda _: huber], **settings)
 
     return found
 
@@ -544,20 +551,24 @@ def test_the_share_chooses_where_the_rank_is_not_low(choosing, monkeypatch):
     assert [rival.rows for rival in choosing(0).rivals] == [150, 150]
 
 
-@pytest.mark.parametrize(("beta", "count"), [(0.3, 2), (1.0, 1)])
-def test_a_loss_without_a_tube_has_one_hill(beta, count, choosing, monkeypatch):
+@pytest.mark.parametrize(
+    ("likelihood", "grid"),
+    [(silf_likelihood(0.3), 2), (silf_likelihood(1.0), 1), (GAUSSIAN, 1)],
+    ids=["silf", "huber", "gaussian"],
+)
+def test_a_loss_without_a_tube_has_one_hill(likelihood, grid, choosing, monkeypatch):
     """Where covariances have a low rank; the tube of the others is narrow or wide at first."""
     climb, climbed = searches.climb, []
 
-    def counted(some, starts, **settings):
-        climbed.append(len(starts))
+    def listed(some, starts, **settings):
+        climbed.append([start.label for start in starts])
         return climb(some, starts, **settings)
 
-    monkeypatch.setattr(searches, "climb", counted)
+    monkeypatch.setattr(searches, "climb", listed)
     objective = low_rank(np.random.default_rng(0))
-    blueprint = replace(objective.blueprint, likelihood=silf_likelihood(beta))
-    choosing(0, MachineEvidence(blueprint, 0.3 * objective.X, objective.y, None))
-    assert climbed[0] == count
+    blueprint = replace(objective.blueprint, likelihood=likelihood)
+    choosing(0, MachineEvidence(blueprint, 0.3 * objective.X, objective.y, None), restarts=3)
+    assert climbed[0] == [*(f"grid {k + 1}" for k in range(grid)), "random 1", "random 2"]
 
 
 def test_an_interruption_of_the_challenge_keeps_the_choice(choosing, monkeypatch):
