@@ -76,11 +76,14 @@ def forecast(
         a[free] = 0.0
         of_others = np.zeros(a.size)
         covariance.add_product(K, np.flatnonzero(a), a, of_others)
-        x = np.stack([known - scale * of_others[free], scale])
+        x = np.stack([known - scale * of_others[free], scale][: 1 + offset])
         covariance.solve(cholesky, x)
-        of_known, of_offset = scale * x
-        b = float((a.sum() + of_known.sum()) / of_offset.sum()) if offset else 0.0
-        a[free] = of_known - b * of_offset
+        of_free, b = scale * x[0], 0.0
+        if offset:
+            of_offset = scale * x[1]
+            b = float((a.sum() + of_free.sum()) / of_offset.sum())
+            of_free -= b * of_offset
+        a[free] = of_free
         return a, b
 
     a, b = step(f)

@@ -3,7 +3,7 @@
 A smooth covariance is known at all rows, but for little, once it is known at some of them. With the
 features of these rows a Newton step costs ``n m²`` instead of the cube of the number of free rows,
 so that all steps but one, or two, are taken there. What that solution is worth is for the dense
-solver to say, which starts from it and certifies its own.
+solver to say, which starts from it and certifies its own. A jitter beside the features is left out.
 """
 
 from __future__ import annotations
@@ -15,10 +15,8 @@ import numpy as np
 
 from pymc_bsvm._typing import Array
 from pymc_bsvm.covariance.pivoted import pivoted_by_rows
-from pymc_bsvm.covariance.woodbury import WOODBURY, Parts
 from pymc_bsvm.losses import Loss
-from pymc_bsvm.solvers.core import interpreted_solver
-from pymc_bsvm.solvers.newton import CONVERGED
+from pymc_bsvm.solvers.features import solve_features
 from pymc_bsvm.solvers.weighted import interpreted
 
 __all__ = ["highest_rank", "sketch"]
@@ -71,8 +69,5 @@ def sketch(
     found = pivoted_by_rows(K.__getitem__, variances, rank, enough, falling=True)
     if not found.left.max() <= _NEAR * enough:
         return None
-    thin = Parts(np.ascontiguousarray(found.factor.T), np.maximum(found.left, 0.0))
-    solve = interpreted_solver(type(loss), WOODBURY)
     tol, steps = max(tol, _PRECISE), min(max_iter, _STEPS)
-    solved = solve(thin, y, w, p, m, np.zeros(n), 0.0, offset, tol, False, steps, callback)
-    return solved.certificate.f if solved.status == CONVERGED else None
+    return solve_features(found.factor, y, w, m, loss, offset, tol, steps, callback)

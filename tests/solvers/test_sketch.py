@@ -32,7 +32,7 @@ def problem(loss, rough=False):
 def counts(monkeypatch):
     """Count dense factorisations, solves in low rank, and rows of K that these begin with."""
     seen = Counter()
-    factorize, solver, pivoted = DENSE.factorize, sketch.interpreted_solver, sketch.pivoted_by_rows
+    factorize, solve, pivoted = DENSE.factorize, sketch.solve_features, sketch.pivoted_by_rows
 
     def factorized(K, free, root):
         seen.update(factors=1)
@@ -40,7 +40,7 @@ def counts(monkeypatch):
 
     def low(*args):
         seen.update(low=1)
-        return solver(*args)
+        return solve(*args)
 
     def by_rows(row, *args, **settings):
         def read(k):
@@ -50,7 +50,7 @@ def counts(monkeypatch):
         return pivoted(read, *args, **settings)
 
     monkeypatch.setattr(dual, "DENSE", DENSE._replace(factorize=factorized))
-    monkeypatch.setattr(sketch, "interpreted_solver", low)
+    monkeypatch.setattr(sketch, "solve_features", low)
     monkeypatch.setattr(sketch, "pivoted_by_rows", by_rows)
     return seen
 
