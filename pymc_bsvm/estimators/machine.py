@@ -190,6 +190,10 @@ class MachineEvidence:
         if K is None:
             near = self._in_low_rank(values) if start is None else None
             return self._whole(values, near.start if near else start)
+        return self._evaluated(values, start, K)
+
+    def _evaluated(self, values: Array, start: Array | None, K: Array | LowRank) -> Evidence:
+        """Return the evidence for a covariance."""
         loss, weight = self.blueprint.loss(values), self.sample_weight
         return self.blueprint.approximation.evidence(
             K, self.y, loss, sample_weight=weight, start=start, check_input=False
@@ -273,13 +277,13 @@ class MachineEvidence:
 
     def _whole(self, values: Array, start: Array | None) -> Evidence:
         """Return the evidence for the kernel matrix."""
-        return self.evidence(values, start, self.blueprint.matrix(values, self.X))
+        return self._evaluated(values, start, self.blueprint.matrix(values, self.X))
 
     def _in_low_rank(self, values: Array) -> Evidence | None:
         """Return the evidence for a covariance of low rank, which says nearly the same."""
         thin = thin_covariance(self.blueprint, values, self.X, self.sample_weight)
         try:
-            return None if thin is None else self.evidence(values, K=thin)
+            return None if thin is None else self._evaluated(values, None, thin)
         except (DualSolveError, ValueError):
             return None
 

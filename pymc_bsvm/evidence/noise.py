@@ -82,8 +82,10 @@ class LeaveOneOut:
 
     @property
     def residual(self) -> float:
-        """The median of the absolute residuals."""
-        return float(np.median(np.abs(self.y - np.mean([c.mean for c in self.cavities], axis=0))))
+        """The median of the absolute residuals, each as often as it counts."""
+        sizes = np.abs(self.y - np.mean([c.mean for c in self.cavities], axis=0))
+        weights = self.sample_weight
+        return float(np.quantile(sizes, 0.5, method="inverted_cdf", weights=weights))
 
 
 def fit_noise(others: LeaveOneOut, loss: RegressionLoss, kind: NoiseKind) -> Noise:

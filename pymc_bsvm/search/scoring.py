@@ -48,12 +48,16 @@ def most_likely(
     """
     x, here = start, log_density(start)
     value, kept = float((weight * here).sum()), True
-    slope, H = _scores(log_density, x, here, bounds, weight)
+    slope, squares = _scores(log_density, x, here, bounds, weight)
+    H = squares
     for _ in range(_STEPS):
         step = step_in_box(H, slope, x, bounds, _LONGEST)
         promised = promise(H, slope, step)
-        if not promised > 0.0 or (kept and promised < gain):
-            break
+        if promised < gain and kept:
+            if H is squares:
+                break
+            H = squares
+            continue
         there = log_density(x + step)
         gained = float((weight * there).sum()) - value
         kept = abs(gained - promised) <= max(_KEPT * promised, gain)
@@ -61,7 +65,7 @@ def most_likely(
             H = _SHORTER * H
             continue
         x, here, value, before = x + step, there, value + gained, slope
-        slope, _ = _scores(log_density, x, here, bounds, weight)
+        slope, squares = _scores(log_density, x, here, bounds, weight)
         if (before - slope) @ step > 0.0:
             H = corrected(H, step, before - slope)
     return x, value

@@ -229,13 +229,13 @@ def test_the_last_machine_is_not_evaluated_again(weight, monkeypatch):
     others = 1.1 * values
     fresh = objective.recipe()()
     expected = [fresh.hindsight([Machine.at(fresh, each)]) for each in (values, others)]
-    machine, calls, evidence = objective.machine(values), [], objective.evidence
+    machine, calls, evidence = objective.machine(values), [], objective._evaluated
 
     def counted(*args):
         calls.append(args)
         return evidence(*args)
 
-    monkeypatch.setattr(objective, "evidence", counted)
+    monkeypatch.setattr(objective, "_evaluated", counted)
     seen = [objective.hindsight([machine]), objective.hindsight([Machine.at(fresh, others)])]
     assert len(calls) == 1
     for got, wanted in zip(seen, expected, strict=True):
