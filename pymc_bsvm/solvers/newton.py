@@ -173,11 +173,18 @@ def make_newton(weighted, covariance, center, certify, function):
 
     polish = function(polish)
 
-    def polished(K, y, w, p, m, found, factor, offset, tol, inner):
-        """Return the certificate of the polished dual, if that is certified too."""
-        a, f = polish(K, y, w, p, m, found.a, found.f, factor)
-        better = certify(K, y, w, p, m, a, f, found.b, offset, tol, inner)
-        return better if inner or is_certified(better, tol) else found
+    def polished(K, y, w, p, m, a, b, factor, offset, tol, inner):
+        """Return the certificate of the polished dual, or that of the dual itself.
+
+        The latter counts where the former is not certified, or no step was taken.
+        """
+        f = latent(K, m, a, b)
+        if factor.free.shape[0] > 0 and not offset:
+            better, f_better = polish(K, y, w, p, m, a, f, factor)
+            found = certify(K, y, w, p, m, better, f_better, b, offset, tol, inner)
+            if is_certified(found, tol):
+                return found
+        return certify(K, y, w, p, m, a, f, b, offset, tol, inner)
 
     def step(K, factor, rho, a, offset):
         """Return the Newton step, of the dual, the latent values and the offset."""
@@ -218,13 +225,10 @@ def make_newton(weighted, covariance, center, certify, function):
             last = steps == most or idle == _PATIENCE
             ready = steps > 0 or not inner
             if last or (ready and gap <= tol * (1.0 + abs(primal))):
-                from_scratch = latent(K, m, inside, b)
-                found = certify(K, y, w, p, m, inside, from_scratch, b, offset, tol, inner)
+                found = polished(K, y, w, p, m, inside, b, factor, offset, tol, inner)
                 if not found.definite:
                     return Outcome(unknown(found.a, found.f, found.b), factor, steps, INDEFINITE)
                 if ready and is_certified(found, tol):
-                    if factor.free.shape[0] > 0 and not offset:
-                        found = polished(K, y, w, p, m, found, factor, offset, tol, inner)
                     return Outcome(found, factor, steps, CONVERGED)
                 if found.gap + found.rounding <= best.gap + best.rounding:
                     best = found
