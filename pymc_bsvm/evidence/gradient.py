@@ -166,8 +166,7 @@ class LossSlopes(NamedTuple):
                 W = smooth_curvature(type(loss), jets)(y, latent, ramp_width, *parameters)
             else:
                 W = stated.curvature(y, latent, *parameters)
-            value = stated.value(y, latent, *parameters)
-            derivative = stated.derivative(y, latent, *parameters)
+            value, derivative = (g(y, f, *parameters) for g in (stated.value, stated.derivative))
         count = 1 + len(symbols)
         value, derivative, W = (_rows(x, count, y.size) for x in (value, derivative, W))
         return cls(value[1:], derivative[1:], W)

@@ -33,6 +33,7 @@ __all__ = [
     "slopes",
     "sqrt",
     "tan",
+    "unary",
     "variables",
     "where",
 ]
@@ -142,7 +143,9 @@ def _sum(first: Mapping[int, Any], second: Mapping[int, Any]) -> dict[int, Any]:
     return total
 
 
-def _unary(function: Callable[[Any], Any], slope: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def unary(function: Callable[[Any], Any], slope: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """Return a function of jets from one of arrays and its derivative."""
+
     def applied(x: Any) -> Any:
         if not isinstance(x, Jet):
             return function(x)
@@ -194,13 +197,13 @@ def _log_slope(x: Any) -> Any:
     return np.divide(1.0, x)
 
 
-abs = _unary(np.abs, np.sign)
-arctan = _unary(np.arctan, lambda x: 1.0 / (1.0 + x * x))
-erf = _unary(special.erf, _erf_slope)
-erfc = _unary(special.erfc, lambda x: -_erf_slope(x))
-exp = _unary(np.exp, np.exp)
-log = _unary(np.log, _log_slope)
-log1p = _unary(np.log1p, lambda x: _log_slope(1.0 + x))
-sin = _unary(np.sin, np.cos)
-sqrt = _unary(np.sqrt, lambda x: np.divide(0.5, np.sqrt(x)))
-tan = _unary(np.tan, lambda x: 1.0 / np.cos(x) ** 2)
+abs = unary(np.abs, np.sign)
+arctan = unary(np.arctan, lambda x: 1.0 / (1.0 + x * x))
+erf = unary(special.erf, _erf_slope)
+erfc = unary(special.erfc, lambda x: -_erf_slope(x))
+exp = unary(np.exp, np.exp)
+log = unary(np.log, _log_slope)
+log1p = unary(np.log1p, lambda x: _log_slope(1.0 + x))
+sin = unary(np.sin, np.cos)
+sqrt = unary(np.sqrt, lambda x: np.divide(0.5, np.sqrt(x)))
+tan = unary(np.tan, lambda x: 1.0 / np.cos(x) ** 2)

@@ -36,7 +36,6 @@ from pymc_bsvm.solvers.solution import (
     Progress,
     Status,
 )
-from pymc_bsvm.solvers.weighted import interpreted
 
 __all__ = ["as_problem", "check_kernel", "solve_dual"]
 
@@ -178,7 +177,7 @@ def solve_dual(
         )
         if first is not None:
             solved = _with_first_step(solved, first)
-        solution = _solution(y, w, m, loss, solved)
+        solution = _solution(y, w, loss, solved)
     if not solution.converged and on_failure != "ignore":
         message = f"The duality gap is {solution.gap:.3g} nats. {solution.status.value}"
         if on_failure == "raise":
@@ -200,17 +199,14 @@ def _with_first_step(solved: Solved, first: Forecast) -> Solved:
     return solved._replace(factor=factor, steps=solved.steps + 1)
 
 
-def _solution(y: Array, w: Array, m: Array, loss: Loss, solved: Solved) -> DualSolution:
-    """Return what the solver found, with its sets and the value of the dual objective."""
+def _solution(y: Array, w: Array, loss: Loss, solved: Solved) -> DualSolution:
+    """Return what the solver found, with its sets and the dual objective."""
     found, factor = solved.certificate, solved.factor
     a, f = found.a, found.f
-    dual = np.inf
-    if np.isfinite(found.gap):
-        conjugate = interpreted(type(loss)).conjugate(y, a, w, loss.parameters).sum()
-        dual = float(conjugate + m @ a + 0.5 * (a @ (f - m - found.b)))
-    lower, upper = loss.dual_domain(y)  # (w upper) / w may round to less than upper
-    row = np.where(a >= w * upper, upper, np.where(a <= w * lower, lower, a / w))
-    counted = w > 0
+    row, counted = a, w > 0
+    if not loss.differentiable:  # its sets depend on where a is in its domain
+        lower, upper = loss.dual_domain(y)  # (w upper) / w may round to less than upper
+        row = np.where(a >= w * upper, upper, np.where(a <= w * lower, lower, a / w))
     sets = loss.sets(y, f, np.where(counted, row, 0.0))
     return DualSolution(
         a=a,
@@ -220,7 +216,7 @@ def _solution(y: Array, w: Array, m: Array, loss: Loss, solved: Solved) -> DualS
         free=sets.free & counted,
         bound=sets.bound & counted,
         primal=float(found.primal),
-        dual=dual,
+        dual=float(found.gap - found.primal) if np.isfinite(found.gap) else np.inf,
         gap=float(found.gap),
         rounding=float(found.rounding),
         n_iter=int(solved.steps),

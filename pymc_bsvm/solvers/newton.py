@@ -91,10 +91,23 @@ def make_newton(weighted, covariance, center, certify, function):
     is_certified, unknown = map(function, (certified, no_certificate))
     empty = make_no_factor(covariance, function)
 
+    def primal_of(y, w, p, m, a, f):
+        """Return the primal, without an offset."""
+        return loss(y, f, w, p).sum() + 0.5 * (a * (f - m)).sum()
+
+    primal_of = function(primal_of)
+
     def start(K, y, w, p, m, a, b, offset):
-        """Return the dual inside its domain, drawn back from behind a wall; with f and b."""
-        a = project(y, a, w, p)
+        """Return the dual inside its domain, drawn back from behind a wall; with f and b.
+
+        A dual outside of it that has the lower primal stays there, as iterates do.
+        """
+        given, a = a, project(y, a, w, p)
         f = latent(K, m, a, b)
+        if not offset and (given != a).any():
+            f_given = latent(K, m, given, b)
+            if primal_of(y, w, p, m, given, f_given) < primal_of(y, w, p, m, a, f):
+                return given, f_given, b
         if offset and not math.isfinite(loss(y, f, w, p).sum()):
             f, b = latent(K, m, a, 0.0), 0.0
         while a.any() and not math.isfinite(loss(y, f, w, p).sum()):
@@ -160,11 +173,18 @@ def make_newton(weighted, covariance, center, certify, function):
 
     polish = function(polish)
 
-    def polished(K, y, w, p, m, found, factor, offset, tol, inner):
-        """Return the certificate of the polished dual, if that is certified too."""
-        a, f = polish(K, y, w, p, m, found.a, found.f, factor)
-        better = certify(K, y, w, p, m, a, f, found.b, offset, tol, inner)
-        return better if inner or is_certified(better, tol) else found
+    def polished(K, y, w, p, m, a, b, factor, offset, tol, inner):
+        """Return the certificate of the polished dual, or that of the dual itself.
+
+        The latter counts where the former is not certified, or no step was taken.
+        """
+        f = latent(K, m, a, b)
+        if factor.free.shape[0] > 0 and not offset:
+            better, f_better = polish(K, y, w, p, m, a, f, factor)
+            found = certify(K, y, w, p, m, better, f_better, b, offset, tol, inner)
+            if is_certified(found, tol):
+                return found
+        return certify(K, y, w, p, m, a, f, b, offset, tol, inner)
 
     def step(K, factor, rho, a, offset):
         """Return the Newton step, of the dual, the latent values and the offset."""
@@ -205,13 +225,10 @@ def make_newton(weighted, covariance, center, certify, function):
             last = steps == most or idle == _PATIENCE
             ready = steps > 0 or not inner
             if last or (ready and gap <= tol * (1.0 + abs(primal))):
-                from_scratch = latent(K, m, inside, b)
-                found = certify(K, y, w, p, m, inside, from_scratch, b, offset, tol, inner)
+                found = polished(K, y, w, p, m, inside, b, factor, offset, tol, inner)
                 if not found.definite:
                     return Outcome(unknown(found.a, found.f, found.b), factor, steps, INDEFINITE)
                 if ready and is_certified(found, tol):
-                    if factor.free.shape[0] > 0 and not offset:
-                        found = polished(K, y, w, p, m, found, factor, offset, tol, inner)
                     return Outcome(found, factor, steps, CONVERGED)
                 if found.gap + found.rounding <= best.gap + best.rounding:
                     best = found

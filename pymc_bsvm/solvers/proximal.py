@@ -132,18 +132,20 @@ def make_proximal(
         largest = max(diagonal(K).max(), 0.0)
         floor = _NARROWEST * largest if largest > 0.0 else _NARROWEST
         softness = 1.0 / stiffness(p)
-        h, warm, steps = first_width(y, w, p, m), a.any(), 0
+        warm, steps = a.any(), 0
+        h = math.inf if warm else first_width(y, w, p, m)
         if softness <= 1e-3 * floor:  # a bend too narrow for Newton's method
-            h = _WARM * h if warm else h
+            h = _WARM * first_width(y, w, p, m) if warm else h
             return descend(K, y, w, p, m, a, b, offset, tol, inner, most, callback, h, largest)
         if warm or h <= 10.0 * softness:
-            budget = min(most, _WARM_STEPS) if h > 10.0 * softness else most
+            budget = min(most, _WARM_STEPS) if warm else most
             outcome = newton(K, y, w, p, m, a, b, offset, tol, inner, budget, callback)
             steps = outcome.steps
             if not (outcome.status == STALLED or (outcome.status == MAX_ITER and steps < most)):
                 return outcome
             a, b = outcome.certificate.a, outcome.certificate.b
             outcome = Outcome(outcome.certificate, empty(), steps, STALLED)  # let its factor go
+        h = first_width(y, w, p, m) if warm else h
         a, b, h, used = approach(
             K, y, w, p, m, a, b, offset, inner, most - steps, callback, h, softness
         )

@@ -19,12 +19,12 @@ SLACK = 1.5  # seven BLAS kernels took 51 to 85 solves on 600 rows, whose eviden
 STALE = 0.6  # of a stored number: what takes so much less deserves a new one
 
 FITS = {
-    ("regression", 200): {"solves": 67, "steps": 207, "matrices": 117, "elements": 97},
-    ("regression", 600): {"solves": 79, "steps": 280, "matrices": 139, "elements": 4.7},
+    ("regression", 200): {"solves": 67, "steps": 179, "matrices": 117, "elements": 97},
+    ("regression", 600): {"solves": 79, "steps": 219, "matrices": 139, "elements": 4.7},
     ("regression", 2000): {"solves": 90, "steps": 350, "matrices": 161, "elements": 1.8},
-    ("outliers", 200): {"solves": 65, "steps": 237, "matrices": 113, "elements": 99},
+    ("outliers", 200): {"solves": 65, "steps": 195, "matrices": 113, "elements": 99},
     ("six columns", 200): {"solves": 106, "steps": 645, "matrices": 195, "elements": 155},
-    ("classification", 200): {"solves": 7, "steps": 22, "matrices": 21, "elements": 18},
+    ("classification", 200): {"solves": 7, "steps": 21, "matrices": 21, "elements": 18},
 }
 """``elements`` are those of all kernel matrices and rows of them, in units of n²."""
 

@@ -78,6 +78,21 @@ def test_from_the_solution_of_a_neighbour_the_step_is_all(loss, bias):
     np.testing.assert_allclose(L @ L.T, B, rtol=1e-12, atol=1e-12)
 
 
+@pytest.mark.parametrize("seed", range(2, 6))
+def test_a_dual_that_leaves_its_domain_is_no_worse_a_start(seed):
+    """Where K is nearly singular, to clip the dual moves latent values far away: 8 to 14 steps."""
+    rng, loss = np.random.default_rng(seed), losses.SILF(12.0, 0.1, 0.3)
+    x = np.sort(rng.uniform(-10.0, 10.0, 60))
+    y = np.sinc(x / np.pi) + 0.1 * rng.normal(size=60)
+    K, other = (4.0 * np.exp(-0.5 * ((x[:, None] - x) / ls) ** 2) for ls in (2.3, 2.0))
+    f0, w = solve_dual(other, y, losses.SILF(10.0, 0.1, 0.3)).f, np.ones(60)
+    assert np.abs(forecast(K, y, w, 0.0 * w, f0, loss, DENSE).a).max() > loss.C
+    s = solve_dual(K, y, loss, f0=f0)
+    assert s.converged
+    assert s.n_iter <= 5
+    assert np.abs(s.a).max() <= loss.C
+
+
 def test_low_rank_takes_the_same_step():
     loss = losses.SILF(10.0, 0.1, 0.3)
     X, y = sinc(60, 1)
