@@ -74,9 +74,8 @@ def thin_covariance(
     enough = 2.0 * _HIDDEN / float(weight * np.max(loss.stiffness(*loss.parameters)))
     if not enough >= _ROUNDING * variances.max():
         return None
-    found = pivoted_by_rows(
-        lambda k: kernel.matrix(of_kernel, X[k : k + 1], X)[0], variances, int(_MOST * n), enough
-    )
+    row = kernel.row_by_row(of_kernel, X)
+    found = pivoted_by_rows(row, variances, int(_MOST * n), enough)
     if not found.rows.size or found.left.max() > enough:
         return None
     L = np.tril(found.factor[:, found.rows].T)

@@ -8,7 +8,7 @@ given all the others. The function stays as it is.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, get_args
 
@@ -117,15 +117,28 @@ def fit_noise(others: LeaveOneOut, loss: RegressionLoss, kind: NoiseKind) -> Noi
         return _of_student(others, loss).noise
     if kind == "contaminated":
         return _of_contaminated(others, loss).noise
-    of_family = _of_family(others, loss)
     if kind == "loss":
+        return _of_family(others, loss).noise
+    return _of_any(others, loss)
+
+
+def _of_any(others: LeaveOneOut, loss: RegressionLoss) -> Noise:
+    """Return the best noise of the three families.
+
+    The contaminated noise costs least, and what does not come near its score is not found out.
+    """
+    further = _of_contaminated(others, loss) if others.rows >= _SOME else None
+    least = further.score - _FURTHER if further else -np.inf
+    of_family = _of_family(others, loss, least)
+    student = _of_student(others, of_family.noise, max(least, of_family.score))
+    if further and max(of_family.score, student.score) < least:
+        return further.noise
+    if student.score <= of_family.score:
         return of_family.noise
-    simple: list[_Fitted[Noise]] = [of_family, _of_student(others, of_family.noise)]
-    best = max(simple, key=lambda fitted: fitted.score)
-    if others.rows < _SOME:
-        return best.noise
-    further = _of_contaminated(others, of_family.noise)
-    return further.noise if further.score > best.score + _FURTHER else best.noise
+    if of_family.score < least:  # it was left on its way
+        sd, _ = _sizes(others, _of_family(others, loss).noise)
+        return replace(student.noise, stand_in=sd)
+    return student.noise
 
 
 def _log_densities(noise: Noise, residual: Array, variance: Array) -> Array:
@@ -151,7 +164,9 @@ class _Fitted[N: Noise]:
     score: float
 
 
-def _of_family(others: LeaveOneOut, loss: RegressionLoss) -> _Fitted[RegressionLoss]:
+def _of_family(
+    others: LeaveOneOut, loss: RegressionLoss, least: float = -np.inf
+) -> _Fitted[RegressionLoss]:
     """Return the best noise of the loss's family."""
     if loss.n_rows is not None:
         raise ValueError(
@@ -165,10 +180,12 @@ def _of_family(others: LeaveOneOut, loss: RegressionLoss) -> _Fitted[RegressionL
         return type(loss)(**dict(zip(free, values, strict=True)), **kept)
 
     start = np.array(list(free.values()), dtype=float)
-    return _highest(others, noise, start, start / _REACH, start * _REACH)
+    return _highest(others, noise, start, start / _REACH, start * _REACH, least)
 
 
-def _of_student(others: LeaveOneOut, loss: RegressionLoss) -> _Fitted[StudentNoise]:
+def _of_student(
+    others: LeaveOneOut, loss: RegressionLoss, least: float = -np.inf
+) -> _Fitted[StudentNoise]:
     """Return the best noise of Student's family; ``loss`` stands in for its variance."""
     sd, unit = _sizes(others, loss)
 
@@ -182,6 +199,7 @@ def _of_student(others: LeaveOneOut, loss: RegressionLoss) -> _Fitted[StudentNoi
         np.array([_NU_START, unit]),
         np.array([_NU_LOW, unit / _REACH]),
         np.array([_NU_HIGH, unit * _REACH]),
+        least,
     )
 
 
@@ -208,9 +226,14 @@ def _sizes(others: LeaveOneOut, loss: RegressionLoss) -> tuple[float, float]:
 
 
 def _highest[N: Noise](
-    others: LeaveOneOut, noise: Callable[[Array], N], start: Array, low: Array, high: Array
+    others: LeaveOneOut,
+    noise: Callable[[Array], N],
+    start: Array,
+    low: Array,
+    high: Array,
+    least: float = -np.inf,
 ) -> _Fitted[N]:
-    """Return the noise of the highest score, its values within bounds."""
+    """Return the noise of the highest score, its values within bounds; or one below `least`."""
     weight = 1.0 if others.sample_weight is None else others.sample_weight
     logs, score = most_likely(
         lambda logs: others._by_row(noise(np.exp(logs))),
@@ -218,5 +241,6 @@ def _highest[N: Noise](
         np.log(np.stack([low, high], axis=1)),
         weight,
         _LEVEL,
+        least,
     )
     return _Fitted(noise(np.exp(logs)), score)

@@ -15,7 +15,8 @@ __all__ = ["most_likely"]
 _APART = 1e-6  # of a parameter: the distance of differences
 _LONGEST = 1.5  # of the steps of a parameter
 _RIDGE = 1e-10  # of the trace
-_SHORTER = 8.0  # times the curvature after a step that goes down
+_SHORTER = 4.0  # times the curvature after a step that goes down
+_HOPE = 100.0  # times the promise of a step: the most that is left to gain
 _KEPT = 0.5  # of a promise: by how much a step that tells of the next ones may miss it
 _STEPS = 100
 
@@ -26,6 +27,7 @@ def most_likely(
     bounds: Array,
     weight: Array | float = 1.0,
     gain: float = 1e-3,
+    least: float = -np.inf,
 ) -> tuple[Array, float]:
     """Return the parameters of the highest sum of log densities within a box, and the sum.
 
@@ -45,27 +47,32 @@ def most_likely(
         How often each row counts.
     gain : float
         Nats; the search ends where a step promises less.
+    least : float
+        Sum below which the end is of no use. After a step, what is left to gain counts as less than
+        some times what the next one promises.
     """
     x, here = start, log_density(start)
     value, kept = float((weight * here).sum()), True
     slope, squares = _scores(log_density, x, here, bounds, weight)
-    H = squares
-    for _ in range(_STEPS):
-        step = step_in_box(H, slope, x, bounds, _LONGEST)
-        promised = promise(H, slope, step)
+    H, stiff, tried = squares, 1.0, True
+    for taken in range(_STEPS):
+        step = step_in_box(stiff * H, slope, x, bounds, _LONGEST)
+        promised = promise(stiff * H, slope, step)
         if promised < gain and kept:
-            if H is squares:
+            if tried:
                 break
-            H = squares
+            H, stiff, tried = squares, 1.0, True
             continue
+        if taken > 0 and value + _HOPE * promised < least:
+            break
         there = log_density(x + step)
         gained = float((weight * there).sum()) - value
         kept = abs(gained - promised) <= max(_KEPT * promised, gain)
         if not gained > 0.0:
-            H = _SHORTER * H
+            stiff *= _SHORTER
             continue
-        x, here, value, before = x + step, there, value + gained, slope
-        slope, squares = _scores(log_density, x, here, bounds, weight)
+        x, here, value, before, stiff = x + step, there, value + gained, slope, 1.0
+        (slope, squares), tried = _scores(log_density, x, here, bounds, weight), False
         if (before - slope) @ step > 0.0:
             H = corrected(H, step, before - slope)
     return x, value

@@ -70,3 +70,21 @@ def test_a_density_that_is_nowhere_is_no_step(rows):
 
     (_, log_sd), _ = most_likely(log_density, np.array([4.0, -1.0]), WIDE, gain=1e-9)
     assert log_sd == pytest.approx(np.log(rows.std()), abs=1e-4)
+
+
+def test_what_cannot_come_near_is_left(rows):
+    """At a hundred times the promise."""
+    best, calls = normal(rows)([rows.mean(), np.log(rows.std())]).sum(), []
+
+    def log_density(p):
+        calls.append(p)
+        return normal(rows)(p)
+
+    start = np.array([0.5, 0.1])
+    _, value = most_likely(log_density, start, WIDE, least=best - 0.5)
+    assert value > best - 0.01
+    full = len(calls)
+    calls.clear()
+    _, value = most_likely(log_density, start, WIDE, least=best + 1e4)
+    assert value < best + 1e-9
+    assert 3 < len(calls) < full

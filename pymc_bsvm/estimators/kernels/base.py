@@ -115,6 +115,10 @@ class Kernel(ABC):
         """
         return None
 
+    def row_by_row(self, values: Array, X: Array) -> Callable[[int], Array]:
+        """Return a function that returns a row of `matrix`, of shape (n,), each time anew."""
+        return lambda k: np.asarray(self.matrix(values, X[k : k + 1], X)[0])
+
     def take(self, X: Array, rows: NDArray[np.intp]) -> Array:
         """Return some rows of the training data."""
         return np.ascontiguousarray(X[rows])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,13 @@ from pymc_bsvm._typing import Array
 from pymc_bsvm.estimators.kernels.block import blocks
 from pymc_bsvm.search import Hyperparameter
 
-__all__ = ["length_scale_slopes", "length_scales", "of_pymc", "squared_distances"]
+__all__ = [
+    "length_scale_slopes",
+    "length_scales",
+    "of_pymc",
+    "squared_distances",
+    "squared_distances_to",
+]
 
 # ln kappa in [-17, 10] with kappa = 1 / ls², section 4.4 of [Chu03]_
 _SHORT, _LONG = math.exp(-5.0), math.exp(8.5)
@@ -41,6 +48,22 @@ def squared_distances(X: Array, Z: Array | None, ls: Array) -> Array:
     if Z is None:
         np.fill_diagonal(D, 0.0)
     return D
+
+
+def squared_distances_to(X: Array, ls: Array) -> Callable[[int], Array]:
+    """Return a function of a row that returns its `squared_distances` to all rows."""
+    A = (X - _center(X)) / ls
+    squares = (A * A).sum(axis=1)
+
+    def row(k: int) -> Array:
+        D = A @ (-2.0 * A[k])
+        D += squares
+        D += squares[k]
+        np.maximum(D, 0.0, out=D)
+        D[k] = 0.0
+        return np.asarray(D)
+
+    return row
 
 
 def length_scale_slopes(A: Array, X: Array, Z: Array | None, ls: Array) -> Array:

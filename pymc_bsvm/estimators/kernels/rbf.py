@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,7 @@ from pymc_bsvm.estimators.kernels.distance import (
     length_scales,
     of_pymc,
     squared_distances,
+    squared_distances_to,
 )
 from pymc_bsvm.estimators.kernels.stationary import Stationary
 from pymc_bsvm.search import Hyperparameter
@@ -39,11 +41,12 @@ class RBF(Stationary):
 
     def matrix(self, values: Array, X: Array, Z: Array | None = None) -> Array:
         """Return the covariances."""
-        K = squared_distances(X, Z, values[1:])
-        K *= -0.5
-        np.exp(K, out=K)
-        K *= values[0] ** 2
-        return K
+        return _of_distances(squared_distances(X, Z, values[1:]), values[0])
+
+    def row_by_row(self, values: Array, X: Array) -> Callable[[int], Array]:
+        """Return a function that returns a row of `matrix`; inputs are scaled once."""
+        distances = squared_distances_to(X, values[1:])
+        return lambda k: _of_distances(distances(k), values[0])
 
     def cross_slopes(self, values: Array, X: Array, Z: Array | None, weights: Array) -> Array:
         """Contract; ``dk / dlog ls = k (x - z)² / ls²``."""
@@ -58,3 +61,11 @@ class RBF(Stationary):
     def relevance(self, values: Array, d: int) -> Array | None:
         """Return the inverse length-scales."""
         return 1.0 / values[1:] if self.ard else None
+
+
+def _of_distances(D: Array, eta: float) -> Array:
+    """Return the covariances at squared distances, in their place."""
+    D *= -0.5
+    np.exp(D, out=D)
+    D *= eta**2
+    return D

@@ -58,6 +58,16 @@ def test_matrix_is_symmetric_and_positive_semidefinite(kernel, d):
 
 @every_d
 @every_kernel
+def test_rows_are_those_of_the_matrix(kernel, d):
+    X, values = cases.rows(12, d), cases.values(kernel, d)
+    row, K = kernel.row_by_row(values, X), kernel.matrix(values, X)
+    for k in (0, 11, 5):
+        np.testing.assert_allclose(row(k), K[k], rtol=1e-9, atol=1e-12 * K.max())
+    assert row(3)[3] == pytest.approx(K[3, 3], rel=1e-12)
+
+
+@every_d
+@every_kernel
 def test_bounds_give_finite_covariances(kernel, d):
     X = cases.rows(20, d)
     for end in ("low", "high"):
