@@ -9,14 +9,16 @@ export PYTHON
 # Two test workers on one BLAS thread each: more threads than cores makes small solves slower.
 THREADS := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 # Compiled code of test runs stays inside the checkout; `make clean` or another CACHE starts afresh.
+# PyTensor need not note for each variable by which lines it was made.
 CACHE ?= $(CURDIR)/.cache
 TEST_ENV = $(THREADS) MPLBACKEND=Agg NUMBA_CACHE_DIR="$(CACHE)/numba" \
-	PYTENSOR_FLAGS="$${PYTENSOR_FLAGS:+$$PYTENSOR_FLAGS,}base_compiledir='$(CACHE)/pytensor'"
+	PYTENSOR_FLAGS="$${PYTENSOR_FLAGS:+$$PYTENSOR_FLAGS,}base_compiledir='$(CACHE)/pytensor',traceback__limit=0"
 WORKERS ?= 2
 # Options of pytest, such as PYTEST_ARGS="-k wall"; for single files call pytest itself.
 PYTEST_ARGS ?=
 # Processes that live through all tests hold all code that was ever compiled, which slows down each
-# further compilation and each garbage collection. So these folders, and then the rest, are run apart.
+# further compilation and each garbage collection. So these folders, and then the rest, are run apart,
+# and each worker begins with its half of the files, so that few fixtures are made twice.
 APART := tests/estimators tests/gp tests/inference
 # Arguments of `make bench-estimators`, such as BENCH_ARGS="--only first".
 BENCH_ARGS ?=
@@ -52,7 +54,7 @@ reproduce: test-env ## the papers' experiments, with ARGS="--quick --data FOLDER
 
 test: test-env ## run the tests, without the slow ones
 	@selected=0; failed=0; for part in $(APART) "tests $(APART:%=--ignore=%)"; do \
-		code=0; $(TEST_ENV) $(PY) -m pytest -n $(WORKERS) -m "not slow" $(PYTEST_ARGS) $$part || code=$$?; \
+		code=0; $(TEST_ENV) $(PY) -m pytest -n $(WORKERS) --dist worksteal -m "not slow" $(PYTEST_ARGS) $$part || code=$$?; \
 		case $$code in 0) selected=1 ;; 5) ;; *) selected=1; failed=1 ;; esac; \
 	done; [ $$selected = 1 ] || echo "No test was selected."; [ $$selected = 1 ] && [ $$failed = 0 ]
 

@@ -22,6 +22,12 @@ def _ctrl_c() -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _seldom() -> None:
+    """Compilers make objects by the million: collect young ones seldom, old ones after a file."""
+    gc.set_threshold(100_000, 20, 1000)
+
+
 @pytest.fixture(autouse=True, scope="module")
 def _set_aside() -> Iterator[None]:
     """Spare the garbage collector the millions of objects of what earlier files compiled."""

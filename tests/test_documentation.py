@@ -1,8 +1,8 @@
 """The code on the pages of the documentation runs, page by page and from top to bottom.
 
-A page can say in a comment ``<!-- run: draws=20 -->`` that its samplers draw that often here, with
-as many steps to tune, and that its models run without the compiler. Nothing else is changed and
-nothing is left out. A page whose code writes a ``paragraph`` quotes it.
+A page can say in a comment ``<!-- run: draws=20 -->`` that its samplers draw that often here, after
+five short steps, and that its models run without the compiler. Nothing else is changed and nothing
+is left out. A page whose code writes a ``paragraph`` quotes it.
 """
 
 import functools
@@ -55,7 +55,7 @@ def few_draws(monkeypatch):
     def short(count, /, **kwargs):
         own = {
             "draws": count,
-            "tune": count,
+            "tune": 5,
             "chains": 2,
             "cores": 1,
             "progressbar": False,
@@ -63,7 +63,7 @@ def few_draws(monkeypatch):
             "nuts_sampler": "pymc",
         }
         if kwargs.get("step") is None:  # a step that is made already has its settings
-            own["nuts"] = {"max_treedepth": 3}
+            own["nuts"] = {"max_treedepth": 2}
         return sample(**{**kwargs, **own})
 
     def use(draws):

@@ -11,6 +11,7 @@ from pymc_bsvm import EpsilonInsensitive
 from tests.distributions import reference
 
 
+@pytest.mark.usefixtures("quick")
 class TestRandom(BaseTestDistributionRandom):
     pymc_dist = EpsilonInsensitive
     pymc_dist_params = {"mu": -0.5, "C": 2.0, "epsilon": 0.8}  # noqa: RUF012

@@ -11,6 +11,7 @@ from tests.distributions import reference
 from tests.distributions.cases import NOISES, SILF, name
 
 every_noise = pytest.mark.parametrize("case", NOISES, ids=name)
+quick = pytest.mark.usefixtures("quick")
 
 
 def density(case, mu=0.0, **parameters):
@@ -73,6 +74,7 @@ def test_draws_of_truncated_noise_stay_inside(case, low, high):
         assert excess.mean() == pytest.approx(1.0, abs=5.0 / np.sqrt(n))
 
 
+@quick
 def test_truncated_noise_of_many_locations():
     mu, upper = np.array([0.0, 5.0, -300.0]), np.array([[1.0], [2.0]])
     x = pm.Truncated.dist(bsvm.SILF.dist(mu, 10.0, 0.1), lower=upper - 1.0, upper=upper)
@@ -119,6 +121,7 @@ def test_mixture_of_labels():
 # ---- shapes -------------------------------------------------------------------------------------
 
 
+@quick
 @every_noise
 def test_shapes_broadcast(case):
     mu, C = np.zeros((3, 1)), np.array([1.0, 2.0, 4.0, 8.0])
@@ -133,6 +136,7 @@ def test_shapes_broadcast(case):
     np.testing.assert_allclose(pm.logp(x, values).eval(), np.tile(expected, (3, 1)), rtol=1e-9)
 
 
+@quick
 @every_noise
 def test_dims_and_coords(case):
     with pm.Model(coords={"row": range(3), "column": list("ab")}) as model:
@@ -142,6 +146,7 @@ def test_dims_and_coords(case):
     assert idata["prior"]["x"].dims == ("chain", "draw", "row", "column")
 
 
+@quick
 def test_labels_with_dims():
     with pm.Model(coords={"row": range(5)}):
         bsvm.Trigonometric("x", np.linspace(-2, 2, 5), dims="row")
@@ -170,6 +175,7 @@ def linear_model(y, x=X, **kwargs):
     return model
 
 
+@quick
 def test_parameters_may_be_random_variables(rng):
     y = 2 * X + 0.1 * rng.standard_normal(X.size)
     model = linear_model(y)
@@ -239,6 +245,7 @@ def test_labels_predictions_likelihood_and_loo(rng):
 @pytest.mark.filterwarnings(
     "ignore:Data in y contains missing values:pymc.exceptions.ImputationWarning"
 )
+@quick
 def test_masked_observations_are_imputed(rng):
     y = np.ma.masked_array(2 * X, mask=np.arange(X.size) == 3)
     model = linear_model(y)

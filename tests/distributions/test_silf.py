@@ -38,6 +38,7 @@ class TestRandom(BaseTestDistributionRandom):
             self.test_distribution()
 
 
+@pytest.mark.usefixtures("quick")
 class TestDefaultBeta(BaseTestDistributionRandom):
     pymc_dist = SILF
     pymc_dist_params = {"mu": 1.0, "C": 2.0, "epsilon": 0.3}  # noqa: RUF012

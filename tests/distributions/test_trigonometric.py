@@ -53,6 +53,7 @@ class TestRandom(BaseTestDistributionRandom):
             self.test_distribution()
 
 
+@pytest.mark.usefixtures("quick")
 class TestDefaults(BaseTestDistributionRandom):
     pymc_dist = Trigonometric
     pymc_dist_params = {"f": 0.3}  # noqa: RUF012

@@ -1,6 +1,7 @@
 """Compiled averages against the interpreted ones, which are tested in multiple precision."""
 
 import ctypes
+import functools
 
 import numba
 import numpy as np
@@ -29,6 +30,12 @@ from tests.oracle import predictive as reference
 POINTER = ctypes.POINTER(ctypes.c_double)
 
 
+@functools.cache
+def of_type(kind):
+    """Compile the averages of a loss, whatever its parameters."""
+    return numba.cfunc(AVERAGES)(averages(kind).py_func)
+
+
 def compiled(loss, u, v):
     """Return the moments of the argument, the points and their probabilities."""
     n = u.size
@@ -40,7 +47,7 @@ def compiled(loss, u, v):
     moments, x, density = np.empty((4, n)), np.empty((n, count)), np.empty((n, count))
     space = np.empty(outline.shape[0] * KNOWN + count)
     arrays = y, p, outline, cavity, moments, x, density, space
-    fill = numba.cfunc(AVERAGES)(averages(type(loss)).py_func)
+    fill = of_type(type(loss))
     pointers = (z.ctypes.data_as(POINTER) for z in arrays)
     fill.ctypes(n, p.shape[0], outline.shape[0], count, *pointers)
     moments[1] *= slope
