@@ -9,9 +9,9 @@ export PYTHON
 # Two test workers on one BLAS thread each: more threads than cores makes small solves slower.
 THREADS := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1
 # Compiled code of test runs stays inside the checkout; `make clean` or another CACHE starts afresh.
-# PyTensor need not note for each variable by which lines it was made.
+# PyTensor need not note for each variable by which lines it was made, and workers read byte code.
 CACHE ?= $(CURDIR)/.cache
-TEST_ENV = $(THREADS) MPLBACKEND=Agg NUMBA_CACHE_DIR="$(CACHE)/numba" \
+TEST_ENV = $(THREADS) PYTHONDONTWRITEBYTECODE= MPLBACKEND=Agg NUMBA_CACHE_DIR="$(CACHE)/numba" \
 	PYTENSOR_FLAGS="$${PYTENSOR_FLAGS:+$$PYTENSOR_FLAGS,}base_compiledir='$(CACHE)/pytensor',traceback__limit=0"
 WORKERS ?= 2
 # Options of pytest, such as PYTEST_ARGS="-k wall"; for single files call pytest itself.
