@@ -15,7 +15,7 @@ from pymc_bsvm.estimators.kernels import RBF
 from pymc_bsvm.losses.convolution import Convolution, PiecewiseConvolution
 from pymc_bsvm.solvers import dual
 
-SLACK = 1.5  # seven BLAS kernels took 51 to 85 solves on 600 rows, whose evidence has ripples
+SLACK = 1.5  # rounding may decide between steps; seven BLAS kernels take the same on 600 rows
 STALE = 0.6  # of a stored number: what takes so much less deserves a new one
 
 FITS = {
