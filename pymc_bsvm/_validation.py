@@ -171,6 +171,8 @@ def as_real_array(name: str, value: Any, remedy: str) -> np.ndarray:
     TypeError
         For text, objects, dates, complex numbers and what is masked, with the remedy.
     """
+    if type(value) is np.ndarray and value.dtype == float:
+        return value
     if np.ma.is_masked(value):
         raise TypeError(
             f"{name} has {int(np.ma.count_masked(value))} masked values. Remove these rows first."

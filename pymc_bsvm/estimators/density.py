@@ -77,6 +77,15 @@ class LogDensity:
             u[..., self._ridge] = np.stack([np.logaddexp(tube, -rate), rate + tube], axis=-1)
         return u
 
+    def value(self, u: Array) -> float:
+        """Return the log density alone."""
+        x = self.logarithms(u)
+        away = (x - self._starts) / SPREAD
+        if not (np.abs(away) <= _REACH).all():
+            return -np.inf
+        self.evaluations += 1
+        return float(self._evidence.value(x) - 0.5 * float(away @ away) + self._constant)
+
     def __call__(self, u: Array) -> tuple[float, Array]:
         """Return the log density and its gradient."""
         x = self.logarithms(u)
@@ -123,7 +132,7 @@ class LogDensity:
             u[::2] *= _WIDER
             root = np.linalg.cholesky(covariance)
             x = np.vstack([x, mean + u @ root.T])
-            values = np.append(values, [self(each)[0] for each in x[values.size :]])
+            values = np.append(values, [self.value(each) for each in x[values.size :]])
             sources += [(mean, root), (mean, _WIDER * root)]
             logs = values - logsumexp([_log_normal(x, *each) for each in sources], axis=0)
             weights = np.exp(logs - logsumexp(logs))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+from scipy.linalg.lapack import dposv
 
 from pymc_bsvm._typing import Array
 
@@ -73,9 +74,11 @@ class Memory:
         around = np.argpartition(squares, _AROUND)[:_AROUND]
         near = squares[around]
         weights = 1.0 / (near + _NEAR * near.mean() + np.finfo(float).tiny)
-        terms = np.column_stack([np.ones(_AROUND), z[around]])
-        normal = terms.T @ (weights[:, None] * terms)
-        slopes = np.arange(1, len(normal))
-        normal[slopes, slopes] += _RIDGE * weights.mean()
-        shares = np.linalg.solve(normal, terms.T * weights)[0]
+        terms = np.ones((_AROUND, x.size + 1))
+        terms[:, 1:] = z[around]
+        weighted = weights[:, None] * terms
+        normal, level = terms.T @ weighted, np.zeros(x.size + 1)
+        np.einsum("ii->i", normal)[1:] += _RIDGE * weights.mean()
+        level[0] = 1.0
+        shares = weighted @ dposv(normal, level)[1]
         return np.asarray(shares @ self._smooth[around])

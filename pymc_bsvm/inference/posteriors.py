@@ -6,9 +6,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import arviz as az
 import numpy as np
 import xarray as xr
+from arviz_base import from_dict
+from arviz_stats.base.array import array_stats
 from numpy.typing import ArrayLike
 from scipy.special import logsumexp
 from scipy.stats import wasserstein_distance
@@ -26,6 +27,7 @@ __all__ = ["PosteriorComparison", "compare_posteriors"]
 _SAMPLE_DIMS = ("chain", "draw")
 _QUANTILES = {"q5": 0.05, "q50": 0.5, "q95": 0.95}
 _INTERVALS = {"coverage_50": 0.5, "coverage_90": 0.9}
+_ESS: Any = array_stats.ess  # untyped
 _FEWEST_DRAWS = 4  # below, ArviZ has no effective sample size
 
 
@@ -176,7 +178,7 @@ class _Route:
         x = self.draws[label]
         if not self.markov or x.shape[1] < _FEWEST_DRAWS or not np.isfinite(x).all():
             return np.nan
-        return float(az.ess(x, chain_axis=0, draw_axis=1))
+        return float(_ESS(x, chain_axis=0, draw_axis=1))
 
 
 def _as_trees(
@@ -211,7 +213,7 @@ def _posterior_of(fit: EvidenceFit, draws: int, random_seed: Any) -> xr.DataTree
     else:
         values = fit.draws(draws, random_seed)
     coords, dims = coords_and_dims_for_inferencedata(fit.model)
-    tree: xr.DataTree = az.from_dict(
+    tree: xr.DataTree = from_dict(
         {"posterior": {name: value[None] for name, value in values.items()}},
         coords=coords,
         dims=dims,

@@ -180,6 +180,8 @@ class Parametrized:
 
     def _lengths(self) -> dict[str, int]:
         """Return the lengths, as far as they are known, of the parameters that are vectors."""
+        if all(type(x) is float for x in self.fields.values()):
+            return {}
         fields = {k: x.type if is_symbolic(x) else x for k, x in self.fields.items()}
         shapes = {k: x.shape for k, x in fields.items() if getattr(x, "shape", ())}
         return {k: shape[0] for k, shape in shapes.items() if shape[0] is not None}

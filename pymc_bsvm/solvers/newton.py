@@ -133,19 +133,20 @@ def make_newton(weighted, covariance, center, certify, function):
         cholesky, definite = factorize(K, free, root)
         return Factor(free, root, cholesky), definite
 
-    def direction(K, factor, rho):
+    def direction(K, factor, rho, offset):
         """Return da and df of the step for the residual ``rho``, without the free rows' part.
 
-        The third result holds the solutions x for the residual and for an offset, one in each row.
+        The third result holds the solution x for the residual, and in a second row for an offset.
         """
         free, root = factor.free, factor.root
         da = rho.copy()
         da[free] = 0.0
         df = np.zeros(rho.shape[0])
         add_product(K, np.flatnonzero(da), da, df)
-        x = np.empty((2, free.shape[0]))
+        x = np.empty((2 if offset else 1, free.shape[0]))
         x[0] = rho[free] / root[free] - root[free] * df[free]
-        x[1] = root[free]
+        if offset:
+            x[1] = root[free]
         solve(factor.cholesky, x)
         return da, df, x
 
@@ -161,7 +162,7 @@ def make_newton(weighted, covariance, center, certify, function):
         for _ in range(_POLISHES):
             if not np.abs(rho).max() > _POLISHED * np.abs(a).max():
                 break
-            da, _, x = direction(K, factor, rho)
+            da, _, x = direction(K, factor, rho, False)
             da[factor.free] = factor.root[factor.free] * x[0]
             better = project(y, a + da, w, p)
             f_better = latent(K, m, better, 0.0)
@@ -189,12 +190,13 @@ def make_newton(weighted, covariance, center, certify, function):
     def step(K, factor, rho, a, offset):
         """Return the Newton step, of the dual, the latent values and the offset."""
         free, root = factor.free, factor.root
-        da, df, x = direction(K, factor, rho)
+        da, df, x = direction(K, factor, rho, offset)
         db = 0.0
         if offset and free.shape[0] > 0:
             excess = a.sum() + da.sum() + (root[free] * x[0]).sum()
             db = excess / (root[free] * x[1]).sum()
-        da[free] = root[free] * (x[0] - db * x[1])
+            x[0] -= db * x[1]
+        da[free] = root[free] * x[0]
         add_product(K, free, da, df)
         return da, df + db, db
 
