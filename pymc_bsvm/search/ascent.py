@@ -145,12 +145,15 @@ class _Descent:
         self.x, self.gradient = start, np.full(start.size, np.inf)
         self.best, self.log_evidence = -np.inf, -np.inf
         self.curvature: Array | None = None
+        self.begun = False
+        """Whether the best point is the start, and the minimiser has not seen it."""
         self.scale = 1.0
         """What value and gradient are divided by."""
 
     def __call__(self, x: Array) -> tuple[float, Array]:
-        """Return the scaled negative value and its gradient; the best point is not seen twice."""
-        if np.isfinite(self.best) and (x == self.x).all():
+        """Return the scaled negative value and its gradient."""
+        if self.begun and (x == self.x).all():
+            self.begun = False
             return -self.best / self.scale, -self.gradient / self.scale
         value, gradient = self._objective(x)
         if np.isfinite(value) and np.isfinite(self.best):
@@ -188,7 +191,7 @@ def _descend(descent: _Descent, gtol: float, maxiter: int, gain: float) -> Endin
         return Ending.FAILED
     if descent.bounds is not None:  # in a box, L-BFGS-B begins with a step along the whole gradient
         descent.scale = max(float(np.linalg.norm(descent.gradient)) / _FIRST_STEP, 1.0)
-    iterations = 0
+    iterations, descent.begun = 0, True
     for _ in range(_RETRIES):
         value, x = descent.best, descent.x
         result = minimize(

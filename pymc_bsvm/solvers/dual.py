@@ -26,7 +26,7 @@ from pymc_bsvm.covariance.factor import as_factor
 from pymc_bsvm.covariance.woodbury import WOODBURY
 from pymc_bsvm.losses import Loss
 from pymc_bsvm.solvers.core import Solved, compiled_solver, interpreted_solver
-from pymc_bsvm.solvers.forecast import Forecast, forecast
+from pymc_bsvm.solvers.forecast import Forecast, forecast, forecast_inside
 from pymc_bsvm.solvers.kernel import inspect, is_plain
 from pymc_bsvm.solvers.sketch import sketch
 from pymc_bsvm.solvers.solution import (
@@ -94,8 +94,8 @@ def solve_dual(
         vector machine (appendices B and H of [Chu03]_).
     f0 : array_like of shape (n,), optional
         Latent values to start from in the place of a dual, such as those of a neighbouring problem:
-        a full Newton step from there, which `n_iter` counts beside those of `max_iter`, makes the
-        dual.
+        a full Newton step from there, or up to three, which `n_iter` counts beside those of
+        `max_iter`, makes the dual.
     max_iter : int, default 1000
         Largest number of Newton steps from a start. Where the start fails, the solver starts once
         more from zero.
@@ -162,7 +162,7 @@ def solve_dual(
     report = callback and (lambda *step: callback(Progress(*step)))
     first = None
     if f0 is not None:
-        first = forecast(parts, y, w, m, _latent(f0, y.size), loss, covariance, bias)
+        first = forecast_inside(parts, y, w, m, _latent(f0, y.size), loss, covariance, bias)
     elif a0 is None and loss.differentiable and not isinstance(K, LowRank):
         near = sketch(K, y, w, m, loss, bias, tol, int(max_iter), report)
         if near is not None:
@@ -194,9 +194,9 @@ def _latent(f0: ArrayLike, n: int) -> Array:
 
 
 def _with_first_step(solved: Solved, first: Forecast) -> Solved:
-    """Return what the solver found, with the step to its start: its factor, if no other came."""
+    """Return what the solver found, with the steps to its start: their factor, if no other came."""
     factor = solved.factor if solved.steps else first.factor
-    return solved._replace(factor=factor, steps=solved.steps + 1)
+    return solved._replace(factor=factor, steps=solved.steps + first.steps)
 
 
 def _solution(y: Array, w: Array, loss: Loss, solved: Solved) -> DualSolution:

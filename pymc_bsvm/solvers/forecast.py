@@ -21,18 +21,20 @@ from pymc_bsvm.losses import Loss
 from pymc_bsvm.solvers.newton import Factor
 from pymc_bsvm.solvers.weighted import interpreted
 
-__all__ = ["Forecast", "forecast"]
+__all__ = ["Forecast", "forecast", "forecast_inside"]
 
 _STEPS = 5  # with one factor, at most
+_AHEAD = 3  # steps before the solver's own, at most
 _PRECISE = 1e-13  # relative; what is left of the optimality condition
 
 
 class Forecast(NamedTuple):
-    """A dual and an offset, and the factor of the step that led to them."""
+    """A dual and an offset, and the factor of the last of the steps that led to them."""
 
     a: Array
     b: float
     factor: Factor
+    steps: int = 1
 
 
 @np.errstate(all="ignore")
@@ -100,3 +102,39 @@ def forecast(
             break
         a, _ = step(f)
     return Forecast(best, b, factor)
+
+
+@np.errstate(all="ignore")
+def forecast_inside(
+    K: Any,
+    y: Array,
+    w: Array,
+    m: Array,
+    f: Array,
+    loss: Loss,
+    covariance: Covariance,
+    offset: bool = False,
+) -> Forecast | None:
+    """Return what `forecast` does, after further steps from duals that have left their domain.
+
+    They do where a row changes zones. The solver puts them inside, which moves the latent values
+    far away if K is nearly singular; there another step is better.
+    """
+    words, p, latent = interpreted(type(loss)), loss.parameters, in_numpy(covariance).latent
+
+    def primal(a: Array, f: Array) -> float:
+        return float(words.loss(y, f, w, p).sum() + 0.5 * (a * (f - m)).sum())
+
+    found = forecast(K, y, w, m, f, loss, covariance, offset)
+    while found is not None and found.steps < _AHEAD and not offset:
+        inside = words.project(y, found.a, w, p)
+        if (inside == found.a).all():
+            break
+        f = latent(K, m, found.a, 0.0)
+        if not primal(found.a, f) < primal(inside, latent(K, m, inside, 0.0)):
+            break
+        further = forecast(K, y, w, m, f, loss, covariance)
+        if further is None:
+            break
+        found = further._replace(steps=found.steps + 1)
+    return found

@@ -91,23 +91,10 @@ def make_newton(weighted, covariance, center, certify, function):
     is_certified, unknown = map(function, (certified, no_certificate))
     empty = make_no_factor(covariance, function)
 
-    def primal_of(y, w, p, m, a, f):
-        """Return the primal, without an offset."""
-        return loss(y, f, w, p).sum() + 0.5 * (a * (f - m)).sum()
-
-    primal_of = function(primal_of)
-
     def start(K, y, w, p, m, a, b, offset):
-        """Return the dual inside its domain, drawn back from behind a wall; with f and b.
-
-        A dual outside of it that has the lower primal stays there, as iterates do.
-        """
-        given, a = a, project(y, a, w, p)
+        """Return the dual inside its domain, drawn back from behind a wall; with f and b."""
+        a = project(y, a, w, p)
         f = latent(K, m, a, b)
-        if not offset and (given != a).any():
-            f_given = latent(K, m, given, b)
-            if primal_of(y, w, p, m, given, f_given) < primal_of(y, w, p, m, a, f):
-                return given, f_given, b
         if offset and not math.isfinite(loss(y, f, w, p).sum()):
             f, b = latent(K, m, a, 0.0), 0.0
         while a.any() and not math.isfinite(loss(y, f, w, p).sum()):

@@ -5,6 +5,7 @@ import pytest
 
 from pymc_bsvm import LowRank, losses, solve_dual
 from pymc_bsvm.covariance.dense import DENSE
+from pymc_bsvm.solvers import forecast as forecasts
 from pymc_bsvm.solvers.forecast import forecast
 from tests.solvers.problems import ALL, name, rbf, sinc, two_classes
 
@@ -78,19 +79,24 @@ def test_from_the_solution_of_a_neighbour_the_step_is_all(loss, bias):
     np.testing.assert_allclose(L @ L.T, B, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("seed", range(2, 6))
-def test_a_dual_that_leaves_its_domain_is_no_worse_a_start(seed):
-    """Where K is nearly singular, to clip the dual moves latent values far away: 8 to 14 steps."""
-    rng, loss = np.random.default_rng(seed), losses.SILF(12.0, 0.1, 0.3)
-    x = np.sort(rng.uniform(-10.0, 10.0, 60))
-    y = np.sinc(x / np.pi) + 0.1 * rng.normal(size=60)
-    K, other = (4.0 * np.exp(-0.5 * ((x[:, None] - x) / ls) ** 2) for ls in (2.3, 2.0))
-    f0, w = solve_dual(other, y, losses.SILF(10.0, 0.1, 0.3)).f, np.ones(60)
-    assert np.abs(forecast(K, y, w, 0.0 * w, f0, loss, DENSE).a).max() > loss.C
-    s = solve_dual(K, y, loss, f0=f0)
-    assert s.converged
-    assert s.n_iter <= 5
-    assert np.abs(s.a).max() <= loss.C
+def test_steps_go_on_from_a_dual_that_leaves_its_domain(monkeypatch):
+    """Where K is nearly singular, to put the dual inside moves latent values far away."""
+
+    def steps(seed):
+        rng, loss = np.random.default_rng(seed), losses.SILF(12.0, 0.1, 0.3)
+        x = np.sort(rng.uniform(-10.0, 10.0, 60))
+        y = np.sinc(x / np.pi) + 0.1 * rng.normal(size=60)
+        K, other = (4.0 * np.exp(-0.5 * ((x[:, None] - x) / ls) ** 2) for ls in (2.3, 2.0))
+        s = solve_dual(K, y, loss, f0=solve_dual(other, y, losses.SILF(10.0, 0.1, 0.3)).f)
+        assert s.converged
+        assert np.abs(s.a).max() <= loss.C
+        return s.n_iter
+
+    several = [steps(seed) for seed in range(2, 22)]
+    monkeypatch.setattr(forecasts, "_AHEAD", 1)
+    one = [steps(seed) for seed in range(2, 22)]
+    assert sum(several) < 0.7 * sum(one)
+    assert np.median(several) <= 3
 
 
 def test_low_rank_takes_the_same_step():
