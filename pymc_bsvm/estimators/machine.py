@@ -183,17 +183,13 @@ class MachineEvidence:
         """Return a function that makes the same function without a memory."""
         return partial(MachineEvidence, self.blueprint, self.X, self.y, self.sample_weight)
 
-    def evidence(
-        self, values: Array, start: Array | None = None, K: Array | LowRank | None = None
-    ) -> Evidence:
-        """Return the evidence at these hyperparameters, for the kernel matrix unless K is given."""
-        if K is None:
-            near = self._in_low_rank(values) if start is None else None
-            return self._whole(values, near.start if near else start)
-        return self._evaluated(values, start, K)
+    def evidence(self, values: Array) -> Evidence:
+        """Return the evidence at these hyperparameters."""
+        near = self._in_low_rank(values)
+        return self._evaluated(values, near.start if near else None)
 
-    def _evaluated(self, values: Array, start: Array | None, K: Array | LowRank) -> Evidence:
-        """Return the evidence for a covariance."""
+    def _evaluated(self, values: Array, start: Any, K: Array | LowRank | None = None) -> Evidence:
+        K = self.blueprint.matrix(values, self.X) if K is None else K
         loss, weight = self.blueprint.loss(values), self.sample_weight
         return self.blueprint.approximation.evidence(
             K, self.y, loss, sample_weight=weight, start=start, check_input=False
@@ -202,7 +198,7 @@ class MachineEvidence:
     def machine(self, values: Array) -> Machine:
         """Return the machine at values of the hyperparameters."""
         near = self._in_low_rank(values)
-        evidence = self._whole(values, near.start if near else None)
+        evidence = self._evaluated(values, near.start if near else None)
         self._sight = self._seen(values, near or evidence)
         return Machine.of(self, values, evidence)
 
@@ -263,10 +259,11 @@ class MachineEvidence:
         """Return the evidence at logarithms of the hyperparameters, None where it fails."""
         values = np.exp(x)
         thin = self._patience.look(self.blueprint, values, self.X, self.sample_weight)
-        # what a kernel refuses is not hidden
-        K = self.blueprint.matrix(values, self.X) if thin is None else thin
+        K = (
+            self.blueprint.matrix(values, self.X) if thin is None else thin
+        )  # refusals are not hidden
         try:
-            evidence = self.evidence(values, self._memory.nearest(x), K)
+            evidence = self._evaluated(values, self._memory.nearest(x), K)
         except (DualSolveError, ValueError) as failure:
             self.failure = failure.with_traceback(None)  # whose frames hold kernel matrices
             return None
@@ -274,10 +271,6 @@ class MachineEvidence:
             self._memory.add(x, evidence.start)
         self.failure = None
         return evidence
-
-    def _whole(self, values: Array, start: Array | None) -> Evidence:
-        """Return the evidence for the kernel matrix."""
-        return self._evaluated(values, start, self.blueprint.matrix(values, self.X))
 
     def _in_low_rank(self, values: Array) -> Evidence | None:
         """Return the evidence for a covariance of low rank, which says nearly the same."""

@@ -219,7 +219,7 @@ def test_the_value_alone(task):
 def test_a_value_that_is_not_finite_is_the_lowest(log_evidence, monkeypatch):
     objective, values, _, _ = objective_of("rbf", "regression")
     found = SimpleNamespace(log_evidence=log_evidence, start=np.zeros(N), posterior=None)
-    monkeypatch.setattr(objective, "evidence", lambda *args: found)
+    monkeypatch.setattr(objective, "_evaluated", lambda *args: found)
     assert objective.value(np.log(values)) == -np.inf
 
 
