@@ -259,9 +259,7 @@ class MachineEvidence:
         """Return the evidence at logarithms of the hyperparameters, None where it fails."""
         values = np.exp(x)
         thin = self._patience.look(self.blueprint, values, self.X, self.sample_weight)
-        K = (
-            self.blueprint.matrix(values, self.X) if thin is None else thin
-        )  # refusals are not hidden
+        K = self.blueprint.matrix(values, self.X) if thin is None else thin  # may refuse
         try:
             evidence = self._evaluated(values, self._memory.nearest(x), K)
         except (DualSolveError, ValueError) as failure:
