@@ -61,8 +61,9 @@ class BayesianSVR(RegressionPredictions, RecursiveRegressor):
     beta : float, "auto", "evidence" or "papers", default "auto"
         Share of the tube over which "silf" bends, in (0, 1]. "papers" is 0.3 below 2000 rows, 0.1
         up to 4000 and 0.05 beyond, as in [Chu03]_. "auto", which is "evidence" too, tries 1,
-        Huber's loss, and that share, and keeps what has the higher evidence; with 1 all rows whose
-        residual is not zero are support vectors.
+        Huber's loss, and that share, and keeps what has the higher evidence, above 500 rows of the
+        whole kernel Huber's loss unless the other gains a nat; with 1 all rows whose residual is
+        not zero are support vectors.
     max_epsilon : float, default 0.5
         Largest half width of the tube, in standard deviations of the targets. A wider tube can hold
         nearly all targets of noise that is almost uniform, whatever the function is: the evidence
