@@ -21,6 +21,7 @@ INCLUDED = [
 
 IMPORTED_AS = {"scikit-learn": "sklearn"}  # where - to _ is not enough
 ENGINES = {"h5netcdf", "h5py"}  # xarray finds them by itself
+READERS = {"arviz"}  # what the documentation reads results with
 # What is imported only when it is asked for, and by whom.
 OF_AN_EXTRA = {
     "sklearn": ["estimators/"],
@@ -55,7 +56,13 @@ TESTS = sorted((ROOT / "tests").rglob("*.py"))
 
 def test_the_package_declares_what_it_imports():
     found = set().union(*map(third_party, SOURCES))
-    assert found - set(OF_AN_EXTRA) == modules(BASE) - ENGINES
+    assert found - set(OF_AN_EXTRA) == modules(BASE) - ENGINES - READERS
+
+
+@pytest.mark.parametrize("name", sorted(READERS))
+def test_the_documentation_reads_results_with_what_is_declared_for_it(name):
+    pages = [p.read_text(encoding="utf-8") for p in sorted((ROOT / "docs").glob("*.md"))]
+    assert any(re.search(rf"^import {name}\b", page, re.MULTILINE) for page in pages)
 
 
 @pytest.mark.parametrize("name", OF_AN_EXTRA)
