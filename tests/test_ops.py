@@ -14,8 +14,8 @@ from pytensor.compile.mode import get_mode
 from pytensor.gradient import verify_grad
 
 from pymc_bsvm import losses, solve_dual, symbolic
+from pymc_bsvm._code import code_of
 from pymc_bsvm.ops import DualSolve, FreeSolve, ImplicitDual, LogDet, SupportRows
-from pymc_bsvm.ops.base import code_of
 from pymc_bsvm.ops.log_det import LogDetGradient
 from pymc_bsvm.solvers import Status, interpreted
 from pymc_bsvm.solvers.determinant import log_det, log_det_gradient
@@ -679,3 +679,27 @@ def test_what_rounding_stops_is_accepted_up_to_the_gap_that_counts():
     assert accepted[1] == 0
     expected = solve_dual(K, y, losses.SILF(50.0, 0.01, 0.3))
     np.testing.assert_allclose(accepted[2], expected.f, atol=1e-6)
+
+
+def test_compiled_code_keeps_to_the_settings_of_each_op():
+    x = np.linspace(-3.0, 3.0, 40)
+    K, y = np.exp(-0.5 * (x[:, None] - x) ** 2), np.sin(2.0 * x) + 0.1 * np.cos(40.0 * x)
+    p = np.repeat([[50.0], [0.01], [0.3]], 40, axis=1)
+    arguments = K, y, np.zeros(40), p, np.zeros(0)
+    settings = [
+        {"tol": 1.0},
+        {"tol": 1e-12},
+        {"tol": 1e-12, "max_iter": 2},
+        {"tol": 1e-25, "accept": 1e-9, "max_iter": 100},
+        {"tol": 1e-25, "accept": 1e-24, "max_iter": 100},
+    ]
+    inputs = pt.matrix(), pt.vector(), pt.vector(), pt.matrix(), pt.vector()
+    ops = [DualSolve(losses.SILF, **each) for each in settings]
+    both = [result for op in ops for result in op(*inputs)[:2]]
+    found = pytensor.function(inputs, both, mode="NUMBA")(*arguments)
+    for op, a, status in zip(ops, found[::2], found[1::2], strict=True):
+        wanted = op.solve(*arguments)
+        assert (status == 0) == (wanted[1] == 0)
+        np.testing.assert_allclose(a, wanted[0], atol=1e-7)
+    assert [int(status) == 0 for status in found[1::2]] == [True, True, False, True, False]
+    assert np.abs(found[0] - found[2]).max() > 1e-3  # the coarse dual is another one

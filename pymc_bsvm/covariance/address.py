@@ -7,15 +7,83 @@ compiled once, whoever calls it.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
+import llvmlite.binding as llvm
+import numba
 from llvmlite import ir
 from numba.core import cgutils
 from numba.core.errors import TypingError
 from numba.extending import intrinsic, types
 
-__all__ = ["address_of", "call"]
+from pymc_bsvm._code import code_version
+from pymc_bsvm.losses.numba_language import COMPILED, inlined
+
+__all__ = ["Apart", "address_of", "apart", "call"]
+
+
+class Apart(NamedTuple):
+    """A function that is compiled by itself."""
+
+    run: Callable[..., Any]
+    """For Python."""
+    call: Callable[..., Any]
+    """For compiled code."""
+
+
+def apart(function: Any, arguments: tuple[Any, ...], *properties: Any) -> Apart:
+    """Return a compiled function by itself; it is compiled where it is not yet on disk.
+
+    Parameters
+    ----------
+    function : compiled function
+        What it does.
+    arguments : tuple of types
+        What it takes, in Numba's types.
+    *properties
+        What it depends on, besides its name and the code of the package.
+    """
+    body, name = inlined(function.py_func), function.__name__
+    kinds = [x for x in properties if isinstance(x, type)]
+    known = f"{function.__module__}.{name}{properties}{arguments}{code_version(*kinds)}"
+    symbol = f"{name}_{hashlib.sha256(known.encode()).hexdigest()}"
+    names = ", ".join(f"x{i}" for i in range(len(arguments)))
+    # Numba knows compiled code on disk by the name of the function and by the file it is in.
+    source = compile(f"def {symbol}({names}): return function({names})", __file__, "exec")
+    scope = {"function": body, "__name__": __name__}
+    exec(source, scope)
+    run = numba.njit([arguments], cache=True, **COMPILED)(scope[symbol])
+    found = run.overloads[arguments]
+    pointer = found.library.get_pointer_to_function(found.fndesc.llvm_func_name)
+    llvm.add_symbol(symbol, pointer)
+    _KEPT.append(run)
+    return Apart(run, _caller(symbol, arguments, found.signature.return_type))
+
+
+_KEPT: list[Any] = []  # machine code lives as long as what it belongs to
+
+
+def _caller(symbol: str, arguments: tuple[Any, ...], result: Any) -> Callable[..., Any]:
+    """Return a function for compiled code that calls what a symbol stands for."""
+
+    @intrinsic
+    def called(typing_context, *given):  # type: ignore[no-untyped-def]
+        def generate(context, builder, signature, values):  # type: ignore[no-untyped-def]
+            unpacked = zip(cgutils.unpack_tuple(builder, values[0]), given, arguments, strict=True)
+            passed = [context.cast(builder, x, kind, wanted) for x, kind, wanted in unpacked]
+            convention = context.call_conv
+            kind = convention.get_function_type(result, arguments)
+            callee = cgutils.get_or_insert_function(builder.module, kind, symbol)
+            status, value = convention.call_function(builder, callee, result, arguments, passed)
+            with cgutils.if_unlikely(builder, status.is_error):
+                convention.return_status_propagate(builder, status)
+            return value
+
+        return result(types.StarArgTuple.from_types(given)), generate
+
+    return called  # type: ignore[no-any-return]
 
 
 def address_of(symbol: str) -> Callable[..., Any]:

@@ -55,5 +55,7 @@ class Covariance(NamedTuple):
     """``(factor, x)``: replace the right-hand sides, one in each row, by the solutions."""
     no_factor: Callable[..., Any]
     """``()``: the factor of no rows."""
+    kind: Any
+    """Numba's type of K."""
     pursuit: Pursuit | None = None
     """Steps on single duals of a piecewise linear loss; None where they do not pay."""

@@ -2,6 +2,7 @@
 
 import numba
 import numpy as np
+from numba import types
 
 from pymc_bsvm.covariance.base import Covariance
 from pymc_bsvm.covariance.exact import two_product, two_sum
@@ -117,5 +118,6 @@ DENSE = Covariance(
     factorize,
     cholesky_solve_in_place,
     no_factor,
+    types.float64[:, ::1],
     PURSUIT,
 )

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numba
 import numpy as np
+from numba import types
 
 from pymc_bsvm.covariance.base import Covariance
 from pymc_bsvm.covariance.dense import add_product as add_rows
@@ -290,4 +291,5 @@ WOODBURY = Covariance(
     factorize,
     solve,
     no_factor,
+    types.NamedTuple((types.float64[:, ::1], types.float64[::1]), Parts),
 )

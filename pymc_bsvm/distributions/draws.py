@@ -9,11 +9,12 @@ from pymc import SymbolicRandomVariable
 
 from pymc_bsvm._pymc import implicit_size_from_params, normalize_rng_param, rv_size_is_none
 from pymc_bsvm._pytensor import normalize_size_param
+from pymc_bsvm._pytensor.interpretable import Interpretable
 
 __all__ = ["InverseCdfRV"]
 
 
-class InverseCdfRV(SymbolicRandomVariable):
+class InverseCdfRV(Interpretable, SymbolicRandomVariable):
     """A random variable drawn by inverting its distribution function at uniform numbers."""
 
     @classmethod

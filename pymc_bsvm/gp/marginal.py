@@ -19,6 +19,7 @@ from pymc_bsvm._pymc import (
     rv_size_is_none,
 )
 from pymc_bsvm._pytensor import normalize_size_param
+from pymc_bsvm._pytensor.interpretable import Interpretable
 from pymc_bsvm._typing import Array
 from pymc_bsvm.covariance import LowRank
 from pymc_bsvm.distributions.checked import guard
@@ -132,7 +133,7 @@ def relatively_stable(K: Any, jitter: float) -> Any:
     return K + jitter * pt.diagonal(K).mean() * pt.eye(K.shape[0]) if jitter else K
 
 
-class MarginalGPRV(SymbolicRandomVariable):
+class MarginalGPRV(Interpretable, SymbolicRandomVariable):
     """Draws of a Gaussian process model: latent values from the prior, targets from the loss."""
 
     name = "marginal_gp"

@@ -12,6 +12,7 @@ import pytensor.tensor as pt
 from pytensor.gradient import DisconnectedType, disconnected_grad, disconnected_type
 from pytensor.graph import Apply
 
+from pymc_bsvm._code import code_version
 from pymc_bsvm._pytensor.numba import (
     get_numba_type,
     register_funcify_and_cache_key,
@@ -19,7 +20,7 @@ from pymc_bsvm._pytensor.numba import (
 )
 from pymc_bsvm.evidence.approximation import Approximation
 from pymc_bsvm.losses import Loss
-from pymc_bsvm.ops.base import BsvmOp, WarmStarted, as_float, code_version
+from pymc_bsvm.ops.base import BsvmOp, WarmStarted, as_float
 
 __all__ = ["Attach", "Integrate", "Integrated", "integrated"]
 

@@ -13,6 +13,7 @@ from pytensor.gradient import disconnected_grad, disconnected_type
 from pytensor.graph import Apply
 
 from pymc_bsvm import losses, symbolic
+from pymc_bsvm._code import code_version
 from pymc_bsvm._pytensor.numba import register_funcify_default_op_cache_key
 from pymc_bsvm.covariance.address import call
 from pymc_bsvm.evidence.compiled_marginals import (
@@ -30,7 +31,7 @@ from pymc_bsvm.graph.integrate import Attach
 from pymc_bsvm.losses import Loss
 from pymc_bsvm.losses.tilted import tilted_density
 from pymc_bsvm.ops.address import FAILED, compiled_at
-from pymc_bsvm.ops.base import BsvmOp, WarmStarted, as_float, code_version
+from pymc_bsvm.ops.base import BsvmOp, WarmStarted, as_float
 
 __all__ = ["Propagate", "Propagated", "compiles"]
 

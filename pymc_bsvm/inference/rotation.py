@@ -20,6 +20,7 @@ from pymc_bsvm._pymc import (
     normalize_rng_param,
     toposort_replace,
 )
+from pymc_bsvm._pytensor.interpretable import Interpretable
 from pymc_bsvm.evidence.ep import EP
 from pymc_bsvm.gp.evaluator import Evaluators
 from pymc_bsvm.inference.bend import Bend
@@ -132,7 +133,7 @@ class Rotation:
         return -0.5 * (w**2).sum() - pt.log(pt.diagonal(self.conditioned)).sum() - constant
 
 
-class WhiteRV(SymbolicRandomVariable):
+class WhiteRV(Interpretable, SymbolicRandomVariable):
     """The prior of coordinates u whose posterior is near a standard normal.
 
     The inputs are covariance and mean of the prior, roots of the precisions and shifts of the sites

@@ -10,6 +10,7 @@ import numba
 from numpy import abs, arctan, exp, log, log1p, maximum, minimum, sign, sin, sqrt, tan
 
 __all__ = [
+    "COMPILED",
     "abs",
     "arctan",
     "clip",
@@ -30,8 +31,9 @@ __all__ = [
 ]
 
 # fastmath is off by name: a caller that allows it would otherwise pass it on
-function = numba.njit(error_model="numpy", fastmath=False, nogil=True)
-inlined = numba.njit(error_model="numpy", fastmath=False, nogil=True, inline="always")
+COMPILED = {"error_model": "numpy", "fastmath": False, "nogil": True}
+function = numba.njit(**COMPILED)
+inlined = numba.njit(inline="always", **COMPILED)
 
 
 @function

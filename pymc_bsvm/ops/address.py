@@ -11,9 +11,9 @@ import llvmlite.binding as llvm
 import numba
 import pytensor
 
+from pymc_bsvm._code import code_version
 from pymc_bsvm._pytensor.numba import compile_numba_function_src
 from pymc_bsvm.covariance.address import address_of
-from pymc_bsvm.ops.base import code_version
 
 __all__ = ["FAILED", "compiled_at"]
 

@@ -10,15 +10,13 @@ import pytensor.tensor as pt
 from pytensor.gradient import DisconnectedType, disconnected_type
 from pytensor.graph import Apply
 
+from pymc_bsvm._code import code_version
 from pymc_bsvm._pytensor.numba import register_funcify_default_op_cache_key
-from pymc_bsvm.covariance.address import call
 from pymc_bsvm.covariance.dense import DENSE
 from pymc_bsvm.losses import Loss
-from pymc_bsvm.ops.address import FAILED, compiled_at
-from pymc_bsvm.ops.base import BsvmOp, WarmStarted, as_float, as_rows, code_version
-from pymc_bsvm.ops.dual_at import DUAL, dual_at
+from pymc_bsvm.ops.base import BsvmOp, WarmStarted, as_float, as_rows
 from pymc_bsvm.ops.implicit_dual import implicit_pullback
-from pymc_bsvm.ops.mode import interpreted_mode
+from pymc_bsvm.ops.mode import compiled_mode, interpreted_mode
 from pymc_bsvm.solvers.newton import CONVERGED
 
 __all__ = ["DualSolve"]
@@ -103,9 +101,10 @@ class DualSolve(WarmStarted, BsvmOp):
         nothing = (np.zeros(0, dtype="int64"), np.zeros(0), np.zeros((0, 0)))
         if not all(np.isfinite(x).all() for x in (K, y, m, parameters, a0)):
             return none, -1, none.copy(), *nothing
-        mode = interpreted_mode(self.loss_type, DENSE, self.tol, self.accept, self.max_iter)
+        mode = interpreted_mode(self.loss_type, DENSE)
+        settings = self.tol, self.accept, self.max_iter
         with np.errstate(all="ignore"):
-            found, factor, status = mode(K, y, m, parameters, a0)
+            found, factor, status = mode(K, y, m, parameters, a0, *settings)
         if status != CONVERGED:
             return none, int(status), none.copy(), *nothing
         free, root, L = factor
@@ -131,8 +130,9 @@ _MISMATCH = (
 
 @register_funcify_default_op_cache_key(DualSolve)
 def _compile_dual_solve(op: DualSolve, node: Apply, **_: Any) -> tuple[Any, int]:
-    solve = compiled_at(dual_at, DUAL, op.loss_type, op.tol, op.accept, op.max_iter)
+    mode = compiled_mode(op.loss_type, DENSE)
     count = op.loss_type.n_parameters()
+    tol, accept, max_iter = float(op.tol), float(op.accept), int(op.max_iter)
 
     @numba.njit(fastmath=False, nogil=True)
     def dual_solve(K, y, m, parameters, a0):
@@ -143,19 +143,24 @@ def _compile_dual_solve(op: DualSolve, node: Apply, **_: Any) -> tuple[Any, int]
             raise ValueError(_MISMATCH)
         K, y, m = np.ascontiguousarray(K), np.ascontiguousarray(y), np.ascontiguousarray(m)
         p, a0 = np.ascontiguousarray(parameters), np.ascontiguousarray(a0)
-        a, f, end = np.full(n, np.nan), np.full(n, np.nan), np.array([0.0, -1.0])
-        rows, roots, factor = np.empty(n), np.empty(n), np.empty(n * n)
         finite = np.isfinite(K).all() and np.isfinite(y).all()
         finite = finite and np.isfinite(m).all() and np.isfinite(a0).all()
+        status = -1
         if finite and np.isfinite(p).all():
-            given, outputs = (K, y, m, p, a0), (a, f, rows, roots, factor, end)
-            if call(solve(), (n, count, a0.shape[0], *given, *outputs)) == 0:
-                raise RuntimeError(FAILED)
-        size, status = int(end[0]), int(end[1])
-        if status != CONVERGED:
-            a[:], f[:], size = np.nan, np.nan, 0
-        cholesky = factor[: size * size].copy().reshape((size, size))
-        free = rows[:size].astype(np.int64)
-        return a, np.asarray(status), f, free, roots[:size].copy(), cholesky
+            found, factor, status = mode(K, y, m, p, a0, tol, accept, max_iter)
+            if status == CONVERGED:
+                free = factor.free
+                return (
+                    found.a,
+                    np.asarray(status),
+                    found.f,
+                    free,
+                    factor.root[free],
+                    factor.cholesky,
+                )
+        none = np.full(n, np.nan)
+        nothing = np.zeros(0)
+        rows = np.zeros(0, dtype=np.int64)
+        return none, np.asarray(status), none.copy(), rows, nothing, np.zeros((0, 0))
 
     return dual_solve, code_version(op.loss_type)

@@ -10,8 +10,9 @@ import pytensor.tensor as pt
 from pytensor.gradient import disconnected_type
 from pytensor.graph import Apply
 
+from pymc_bsvm._code import code_version
 from pymc_bsvm._pytensor.numba import register_funcify_default_op_cache_key
-from pymc_bsvm.ops.base import BsvmOp, as_float, code_version
+from pymc_bsvm.ops.base import BsvmOp, as_float
 from pymc_bsvm.solvers import interpreted
 from pymc_bsvm.solvers.kernel import solve_free
 

@@ -11,9 +11,10 @@ from pytensor.gradient import DisconnectedType, disconnected_type, grad
 from pytensor.graph import Apply
 
 from pymc_bsvm import losses, symbolic
+from pymc_bsvm._code import code_version
 from pymc_bsvm._pytensor.numba import register_funcify_default_op_cache_key
 from pymc_bsvm.losses import Loss
-from pymc_bsvm.ops.base import BsvmOp, as_float, as_rows, code_version
+from pymc_bsvm.ops.base import BsvmOp, as_float, as_rows
 from pymc_bsvm.ops.free_solve import FreeSolve
 
 __all__ = ["ImplicitDual", "implicit_pullback"]

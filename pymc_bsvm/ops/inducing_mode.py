@@ -11,10 +11,11 @@ from pytensor.gradient import DisconnectedType, disconnected_type, grad
 from pytensor.graph import Apply
 
 from pymc_bsvm import losses, symbolic
+from pymc_bsvm._code import code_version
 from pymc_bsvm._pytensor.numba import register_funcify_default_op_cache_key
 from pymc_bsvm.covariance.woodbury import WOODBURY, Parts
 from pymc_bsvm.losses import Loss
-from pymc_bsvm.ops.base import BsvmOp, WarmStarted, as_float, as_rows, code_version
+from pymc_bsvm.ops.base import BsvmOp, WarmStarted, as_float, as_rows
 from pymc_bsvm.ops.free_solve import FreeSolve
 from pymc_bsvm.ops.mode import compiled_mode, interpreted_mode
 from pymc_bsvm.ops.support_rows import SupportRows
@@ -104,9 +105,10 @@ class InducingMode(WarmStarted, BsvmOp):
         if not shapes or parameters.shape != (self.loss_type.n_parameters(), n):
             raise ValueError(_MISMATCH)
         if all(np.isfinite(x).all() for x in (A, y, m, parameters, a0)):
-            mode = interpreted_mode(self.loss_type, WOODBURY, self.tol, self.accept, self.max_iter)
+            mode = interpreted_mode(self.loss_type, WOODBURY)
+            K, settings = Parts(A, np.zeros(n)), (self.tol, self.accept, self.max_iter)
             with np.errstate(all="ignore"):
-                found, _, status = mode(Parts(A, np.zeros(n)), y, m, parameters, a0)
+                found, _, status = mode(K, y, m, parameters, a0, *settings)
             if status == CONVERGED:
                 return A.T @ found.a, found.a
         return np.full(A.shape[1], np.nan), np.full(n, np.nan)
@@ -149,8 +151,9 @@ _MISMATCH = (
 
 @register_funcify_default_op_cache_key(InducingMode)
 def _compile_inducing_mode(op: InducingMode, node: Apply, **_: Any) -> tuple[Any, int]:
-    mode = compiled_mode(op.loss_type, WOODBURY, op.tol, op.accept, op.max_iter)
+    mode = compiled_mode(op.loss_type, WOODBURY)
     count = op.loss_type.n_parameters()
+    tol, accept, max_iter = float(op.tol), float(op.accept), int(op.max_iter)
 
     @numba.njit(fastmath=False, nogil=True)
     def inducing_mode(A, y, m, parameters, a0):
@@ -159,10 +162,11 @@ def _compile_inducing_mode(op: InducingMode, node: Apply, **_: Any) -> tuple[Any
         if not (shapes and parameters.shape[0] == count and parameters.shape[1] == n):
             raise ValueError(_MISMATCH)
         A, y, m = np.ascontiguousarray(A), np.ascontiguousarray(y), np.ascontiguousarray(m)
-        p = np.ascontiguousarray(parameters)
+        p, a0 = np.ascontiguousarray(parameters), np.ascontiguousarray(a0)
         finite = np.isfinite(A).all() and np.isfinite(y).all() and np.isfinite(m).all()
         if finite and np.isfinite(p).all() and np.isfinite(a0).all():
-            found, _, status = mode(Parts(A, np.zeros(n)), y, m, p, a0)
+            K = Parts(A, np.zeros(n))
+            found, _, status = mode(K, y, m, p, a0, tol, accept, max_iter)
             if status == CONVERGED:
                 return A.T @ found.a, found.a
         return np.full(A.shape[1], np.nan), np.full(n, np.nan)

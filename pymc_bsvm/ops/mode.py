@@ -16,29 +16,27 @@ from pymc_bsvm.solvers.newton import CONVERGED, MAX_ITER, STALLED
 __all__ = ["compiled_mode", "interpreted_mode"]
 
 
-def interpreted_mode(
-    loss_type: type[Loss], covariance: Covariance, tol: float, accept: float, max_iter: int
-) -> Callable[..., Any]:
-    """Return ``(K, y, m, parameters, a0)``: the certificate, the last factor and the status."""
-    solve = interpreted_solver(loss_type, covariance)
-    return _make_mode(solve, certified, tol, accept, max_iter)
+def interpreted_mode(loss_type: type[Loss], covariance: Covariance) -> Callable[..., Any]:
+    """Return ``mode(K, y, m, parameters, a0, tol, accept, max_iter)``.
+
+    That is the certificate, the last factor and the status.
+    """
+    return _make_mode(interpreted_solver(loss_type, covariance), certified)
 
 
-def compiled_mode(
-    loss_type: type[Loss], covariance: Covariance, tol: float, accept: float, max_iter: int
-) -> Callable[..., Any]:
+def compiled_mode(loss_type: type[Loss], covariance: Covariance) -> Callable[..., Any]:
     """Return the same function compiled."""
-    solve = compiled_solver(loss_type, covariance)
-    is_certified = numba_language.function(certified)
-    return numba_language.inlined(_make_mode(solve, is_certified, tol, accept, max_iter))
+    solve = compiled_solver(loss_type, covariance).call
+    return numba_language.inlined(_make_mode(solve, numba_language.function(certified)))
 
 
-def _make_mode(solve, is_certified, tol, accept, max_iter):
-    def mode(K, y, m, parameters, a0):
+def _make_mode(solve, is_certified):
+    def mode(K, y, m, parameters, a0, tol, accept, max_iter):
         n = y.shape[0]
         start = a0.copy() if a0.shape[0] > 0 else np.zeros(n)
+        w = np.ones(n)
         found, factor, _, status, _ = solve(
-            K, y, np.ones(n), parameters, m, start, 0.0, False, tol, False, max_iter, None
+            K, y, w, parameters, m, start, 0.0, False, tol, False, max_iter, None
         )
         if (status == MAX_ITER or status == STALLED) and is_certified(found, accept):
             status = CONVERGED

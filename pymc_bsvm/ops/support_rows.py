@@ -9,8 +9,9 @@ import numpy as np
 import pytensor.tensor as pt
 from pytensor.graph import Apply
 
+from pymc_bsvm._code import code_version
 from pymc_bsvm._pytensor.numba import register_funcify_default_op_cache_key
-from pymc_bsvm.ops.base import BsvmOp, as_float, code_version
+from pymc_bsvm.ops.base import BsvmOp, as_float
 
 __all__ = ["SupportRows"]
 

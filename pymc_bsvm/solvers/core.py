@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from numba import types
 
+from pymc_bsvm.covariance.address import Apart, apart
 from pymc_bsvm.covariance.base import Covariance
 from pymc_bsvm.covariance.interpreted import in_numpy
 from pymc_bsvm.losses import Loss, numba_language, numpy_language
@@ -41,55 +44,87 @@ class Solved(NamedTuple):
     """Whether the given start failed and the solution was sought from zero."""
 
 
+class Language(NamedTuple):
+    """In what a solver is written."""
+
+    weighted: Callable[..., Any]
+    envelope: Callable[..., Any]
+    kinks: Callable[..., Any]
+    function: Callable[..., Any]
+    """What makes a function of the language out of one of Python."""
+    part: Callable[..., Any]
+    """``(function, loss_type, covariance)``: a large function for those that call it."""
+
+
+def _apart(function: Any, loss_type: type[Loss], covariance: Covariance) -> Apart:
+    """Return a function that is compiled by itself; its arguments have the types of their names."""
+    kinds = {"K": covariance.kind, "p": types.float64[:, ::1]}
+    kinds |= dict.fromkeys(("y", "w", "m", "a", "f"), types.float64[::1])
+    kinds |= dict.fromkeys(("b", "tol"), types.float64)
+    kinds |= dict.fromkeys(("offset", "inner"), types.boolean)
+    kinds |= {"most": types.int64, "callback": types.none}
+    names = inspect.signature(function.py_func).parameters
+    return apart(function, tuple(kinds[name] for name in names), loss_type)
+
+
+def _called(function: Any, loss_type: type[Loss], covariance: Covariance) -> Callable[..., Any]:
+    """Return a function for compiled code that calls one that is compiled by itself."""
+    return _apart(function, loss_type, covariance).call
+
+
+_INTERPRETED = Language(
+    interpreted,
+    interpreted_envelope,
+    interpreted_kinks,
+    numpy_language.function,
+    lambda function, loss_type, covariance: function,
+)
+_COMPILED = Language(compiled, compiled_envelope, compiled_kinks, numba_language.function, _called)
+
+
 @functools.cache
 def interpreted_solver(loss_type: type[Loss], covariance: Covariance) -> Callable[..., Any]:
     """Return the solver as a Python function, ready at once."""
-    language = interpreted, interpreted_envelope, interpreted_kinks
-    return _restarted(
-        _assemble(loss_type, in_numpy(covariance), language, numpy_language.function),
-        numpy_language.function,
-    )
+    return _restarted(_assemble(loss_type, in_numpy(covariance), _INTERPRETED), _INTERPRETED)
 
 
 @functools.cache
-def compiled_solver(loss_type: type[Loss], covariance: Covariance) -> Callable[..., Any]:
-    """Return the same solver compiled by Numba, for use inside compiled functions."""
-    language = compiled, compiled_envelope, compiled_kinks
-    return _restarted(
-        _assemble(loss_type, covariance, language, numba_language.function),
-        numba_language.inlined,  # every function between the caller and the steps is compiled anew
-    )
+def compiled_solver(loss_type: type[Loss], covariance: Covariance) -> Apart:
+    """Return the same solver compiled by Numba, which keeps it on disk."""
+    solver = _restarted(_assemble(loss_type, covariance, _COMPILED), _COMPILED)
+    return _apart(solver, loss_type, covariance)
 
 
 def _assemble(
-    loss_type: type[Loss],
-    covariance: Covariance,
-    language: tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]],
-    function: Callable[..., Any],
+    loss_type: type[Loss], covariance: Covariance, language: Language
 ) -> Callable[..., Any]:
-    weighted, envelope, kinks = language
-
-    @functools.cache
-    def parts(of: type[Loss]) -> tuple[Any, Any]:
-        """Return what certifies the duals of a loss, and its Newton solver."""
-        words = weighted(of)
-        center = make_center(words.slope, words.curve, function) if of.differentiable else None
-        certify = make_certify(words, covariance, center, function)
-        newton = center and make_newton(words, covariance, center, certify, function)
-        return certify, newton
-
-    certify, newton = parts(loss_type)
+    certify, newton = _parts(loss_type, covariance, language)
     if loss_type.envelope_type is None:
         return newton
-    _, inner = parts(loss_type.envelope_type)
-    words = weighted(loss_type)
-    smooth, pursuit = envelope(loss_type), None
+    words, function = language.weighted(loss_type), language.function
+    _, inner = _parts(loss_type.envelope_type, covariance, language)
+    smooth, pursuit = language.envelope(loss_type), None
     if newton is None and loss_type.kinks is not None and covariance.pursuit is not None:
-        pursuit = make_pursuit(words, kinks(loss_type), covariance, function)
-    return make_proximal(words, covariance, certify, newton, inner, smooth, pursuit, function)
+        pursuit = make_pursuit(words, language.kinks(loss_type), covariance, function)
+        pursuit = language.part(pursuit, loss_type, covariance)
+    proximal = make_proximal(words, covariance, certify, newton, inner, smooth, pursuit, function)
+    return language.part(proximal, loss_type, covariance)
 
 
-def _restarted(solve: Callable[..., Any], function: Callable[..., Any]) -> Callable[..., Any]:
+@functools.cache
+def _parts(loss_type: type[Loss], covariance: Covariance, language: Language) -> tuple[Any, Any]:
+    """Return what certifies the duals of a loss, and its Newton solver, if it has one."""
+    words, function = language.weighted(loss_type), language.function
+    center = make_center(words.slope, words.curve, function) if loss_type.differentiable else None
+    certify = make_certify(words, covariance, center, function)
+    certify = language.part(certify, loss_type, covariance)
+    if center is None:
+        return certify, None
+    newton = make_newton(words, covariance, center, certify, function)
+    return certify, language.part(newton, loss_type, covariance)
+
+
+def _restarted(solve: Callable[..., Any], language: Language) -> Callable[..., Any]:
     """Return the solver that starts once more, from zero, where the given start has failed.
 
     Each start has all of the steps. If both fail, the result is that of the better certificate.
@@ -107,4 +142,4 @@ def _restarted(solve: Callable[..., Any], function: Callable[..., Any]) -> Calla
         steps = first.steps + second.steps
         return Solved(chosen.certificate, chosen.factor, steps, chosen.status, True)
 
-    return function(restarted)
+    return language.function(restarted)

@@ -23,7 +23,7 @@ from pymc_bsvm._validation import (
 from pymc_bsvm.covariance import LowRank
 from pymc_bsvm.covariance.dense import DENSE
 from pymc_bsvm.covariance.factor import as_factor
-from pymc_bsvm.covariance.woodbury import WOODBURY
+from pymc_bsvm.covariance.woodbury import WOODBURY, Parts
 from pymc_bsvm.losses import Loss
 from pymc_bsvm.solvers.core import Solved, compiled_solver, interpreted_solver
 from pymc_bsvm.solvers.forecast import Forecast, forecast, forecast_inside
@@ -107,9 +107,9 @@ def solve_dual(
         Whether to look for asymmetric, infinite or indefinite K; that reads all of K once. A
         `LowRank` covariance was checked when it was made.
     engine : {"numpy", "numba"}
-        What runs the steps of the solver. "numpy" is ready at once. "numba" compiles them, which
-        takes some ten to thirty seconds for each kind of loss in each process, and then is several
-        times faster where n is small; it takes no callback. Both do the same computations.
+        What runs the steps of the solver. "numpy" is ready at once. "numba" compiles them,
+        which takes some ten to thirty seconds for each kind of loss, once on a machine, and then is
+        several times faster where n is small; it takes no callback. Both do the same computations.
 
     Returns
     -------
@@ -169,12 +169,15 @@ def solve_dual(
             first = forecast(K, y, w, m, near, loss, covariance, bias, polished=True)
     if first is not None:
         a, b = first.a, first.b
-    solver = compiled_solver if engine == "numba" else interpreted_solver
-    p = loss.by_row(y.size) if engine == "numba" else loss.parameters
+    settings = b, bool(bias), tol, False, int(max_iter), report
     with np.errstate(all="ignore"):
-        solved = solver(type(loss), covariance)(
-            parts, y, w, p, m, a, b, bias, tol, False, int(max_iter), report
-        )
+        if engine == "numba":
+            solve, p = compiled_solver(type(loss), covariance).run, loss.by_row(y.size)
+            parts = Parts(*map(_own, parts)) if isinstance(parts, Parts) else _own(parts)
+            solved = solve(parts, *map(_own, (y, w, p, m, a)), *settings)
+        else:
+            solve = interpreted_solver(type(loss), covariance)
+            solved = solve(parts, y, w, loss.parameters, m, a, *settings)
         if first is not None:
             solved = _with_first_step(solved, first)
         solution = _solution(y, w, loss, solved)
@@ -184,6 +187,11 @@ def solve_dual(
             raise DualSolveError(message, solution)
         warnings.warn(message, DualSolveWarning, stacklevel=4)
     return solution
+
+
+def _own(x: Array) -> Array:
+    """Return an array as compiled code takes it: one that may be written to, though it is not."""
+    return np.require(x, requirements="W")
 
 
 def _latent(f0: ArrayLike, n: int) -> Array:

@@ -7,10 +7,10 @@ from numba import carray, types
 from numba.core.errors import TypingError
 
 from pymc_bsvm import losses
+from pymc_bsvm._code import code_version
 from pymc_bsvm.covariance.address import call
 from pymc_bsvm.losses.numba_language import inlined
 from pymc_bsvm.ops.address import compiled_at
-from pymc_bsvm.ops.base import code_version
 
 SIGNATURE = types.int64(types.int64, types.float64, types.CPointer(types.float64))
 

@@ -109,7 +109,7 @@ def test_compiled_words_equal_interpreted_ones(loss):
 
 @compiled_loss
 def test_compiled_solver_equals_the_interpreted_one(loss):
-    slow, fast = interpreted_solver(type(loss), DENSE), compiled_solver(type(loss), DENSE)
+    slow, fast = interpreted_solver(type(loss), DENSE), compiled_solver(type(loss), DENSE).run
     for n, bias in ((40, False), (40, True), (1, False)):
         K, y = problem(loss, max(n, 2))
         K, y = np.ascontiguousarray(K[:n, :n]), y[:n]
