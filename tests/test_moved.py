@@ -17,6 +17,7 @@ EARLIER = {
     "evidence.predictive": "RegressionPredictive",
     "inference.annealing": "annealed_evidence",
     "inference.difference": "Difference",
+    "inference.hessian": "nearest_gaussian",
     "inference.path": "Path",
     "inference.propagation": "SiteGaussian",
     "inference.reweighting": "reweight",

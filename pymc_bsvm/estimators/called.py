@@ -15,7 +15,6 @@ from pytensor.graph import Apply, Op
 
 from pymc_bsvm._typing import Array
 from pymc_bsvm.estimators.density import LogDensity, Moments
-from pymc_bsvm.ops.base import as_float
 
 __all__ = ["Called", "nuts"]
 
@@ -36,7 +35,7 @@ class Called(Op):
 
     def make_node(self, x: Any) -> Apply:
         """Build the node."""
-        return Apply(self, [as_float("x", x, 1)], [pt.dscalar(), pt.dvector()])
+        return Apply(self, [pt.as_tensor_variable(x)], [pt.dscalar(), pt.dvector()])
 
     def connection_pattern(self, node: Apply) -> list[list[bool]]:
         """Say that the gradient is only a means."""

@@ -11,6 +11,7 @@ from scipy.stats import qmc
 
 from pymc_bsvm._typing import Array
 from pymc_bsvm.estimators.machine import MachineEvidence
+from pymc_bsvm.search.hessian import nearest_gaussian
 
 __all__ = ["SPREAD", "LogDensity", "Moments"]
 
@@ -109,8 +110,6 @@ class LogDensity:
         Later evaluations start from where those for it ended. They depend on their point alone, so
         that draws are the same in one process and in several.
         """
-        from pymc_bsvm.inference.hessian import nearest_gaussian  # imports PyMC
-
         self(x)
         nearest = nearest_gaussian(self, x, self.names, refuse=lambda name: None)
         found = None if nearest is None else self._weighted(nearest.mean, nearest.covariance)

@@ -23,8 +23,9 @@ from pymc_bsvm.evidence.gradient import EvidenceGradient
 from pymc_bsvm.evidence.posterior import Cavity, Posterior
 from pymc_bsvm.evidence.prediction import log_predictive_density
 from pymc_bsvm.losses import Loss
-from pymc_bsvm.solvers import DualSolution, solve_dual
-from pymc_bsvm.solvers.dual import as_problem
+from pymc_bsvm.solvers import DualSolution
+from pymc_bsvm.solvers.dual import as_problem, solve_problem
+from pymc_bsvm.solvers.solution import failure_of
 
 __all__ = [
     "CURVATURE",
@@ -100,10 +101,17 @@ class Problem:
         """How often each row counts, of shape (n,)."""
         return np.ones(self.y.size) if self.sample_weight is None else self.sample_weight
 
-    def solve(self, a0: Array | None = None, **settings: Any) -> DualSolution:
-        """Return the MAP estimate; see `solve_dual` for the settings."""
-        settings = {"m": self.m, "sample_weight": self.sample_weight} | settings
-        return solve_dual(self.K, self.y, self.loss, a0, check_input=False, **settings)
+    def solve(
+        self,
+        a0: Array | None = None,
+        f0: Array | None = None,
+        tol: float = 1e-9,
+        max_iter: int = 1000,
+        engine: str = "numpy",
+    ) -> DualSolution:
+        """Return the MAP estimate, with whatever gap; see `solve_dual` for the settings."""
+        given = self.K, self.y, self.loss, self.m, self.sample_weight
+        return solve_problem(*given, a0, f0, tol, max_iter, engine)
 
 
 class EvidenceCertificate(NamedTuple):
@@ -174,7 +182,10 @@ class Evidence(ABC):
     @cached_property
     def solution(self) -> DualSolution:
         """The MAP estimate with its support vectors, whatever the approximation."""
-        return self.problem.solve(self.posterior.a)
+        solution = self.problem.solve(self.posterior.a)
+        if not solution.converged:
+            raise failure_of(solution)
+        return solution
 
     def __repr__(self) -> str:
         terms = ", ".join(f"{name}={value:.6g}" for name, value in self.statistics.items())

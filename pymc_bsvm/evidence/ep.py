@@ -89,7 +89,7 @@ class EP(Approximation):
         sites = None if start is None else sites_from(problem, start)
         sweep, n_iter, status = propagated(problem, sites, self.tol, self.max_iter, self.engine)
         if sweep is None:
-            raise EPError(status.value, problem.solve(on_failure="ignore"))
+            raise EPError(status.value, problem.solve())
         posterior = Posterior(
             problem.K, problem.y, problem.loss, sweep.mean, sweep.a, sweep.precision
         )
@@ -211,7 +211,7 @@ def _report(evidence: EPEvidence, on_failure: OnFailure) -> None:
     if on_failure == "warn":
         warnings.warn(message, EPWarning, stacklevel=5)
         return
-    raise EPError(message, evidence.problem.solve(on_failure="ignore"), evidence)
+    raise EPError(message, evidence.problem.solve(), evidence)
 
 
 @names_arguments

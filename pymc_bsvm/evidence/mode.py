@@ -6,8 +6,9 @@ from typing import Literal
 
 from pymc_bsvm._typing import Array
 from pymc_bsvm.evidence.approximation import Problem
-from pymc_bsvm.solvers import DualSolution, DualSolveError
+from pymc_bsvm.solvers import DualSolution
 from pymc_bsvm.solvers.certificate import certified
+from pymc_bsvm.solvers.solution import failure_of
 
 __all__ = ["ACCEPTED_GAP", "TARGET_GAP", "certified_mode"]
 
@@ -32,16 +33,7 @@ def certified_mode(
     DualSolveError
         If it is not found to the tolerance.
     """
-    solution = problem.solve(
-        a0,
-        f0=f0,
-        tol=min(tol, TARGET_GAP),
-        max_iter=max_iter,
-        on_failure="ignore",
-        engine=engine,
-    )
+    solution = problem.solve(a0, f0, min(tol, TARGET_GAP), max_iter, engine)
     if not certified(solution, tol):
-        raise DualSolveError(
-            f"The duality gap is {solution.gap:.3g} nats. {solution.status.value}", solution
-        )
+        raise failure_of(solution)
     return solution

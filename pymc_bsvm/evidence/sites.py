@@ -50,7 +50,7 @@ def starting_sites(problem: Problem, engine: Literal["numpy", "numba"]) -> Sites
     loss, y, m = _smooth(problem), problem.y, problem.m
     if loss is None:
         return Sites.nothing(y.size)
-    solution = replace(problem, loss=loss).solve(tol=_ROUGH, on_failure="ignore", engine=engine)
+    solution = replace(problem, loss=loss).solve(tol=_ROUGH, engine=engine)
     f, weight = solution.f, problem.weights
     W = loss.smooth_curvature(y, f) if loss.ramp_width > 0.0 else loss.curvature(y, f)
     a = np.divide(solution.a, weight, out=np.zeros(y.size), where=weight > 0.0)

@@ -4,13 +4,13 @@ from pymc_bsvm._moved import moved
 from pymc_bsvm.inference.committee import Committee
 from pymc_bsvm.inference.comparison import compare_evidence
 from pymc_bsvm.inference.fit import fit_evidence
-from pymc_bsvm.inference.hessian import Hessian
 from pymc_bsvm.inference.integral import HyperparameterMarginal, Integral
 from pymc_bsvm.inference.latent import latent_model
 from pymc_bsvm.inference.peak import Peak
 from pymc_bsvm.inference.posteriors import PosteriorComparison, compare_posteriors
 from pymc_bsvm.inference.result import EvidenceFit
 from pymc_bsvm.search import Ending, Restart
+from pymc_bsvm.search.hessian import Hessian
 
 __all__ = [
     "Committee",
@@ -41,6 +41,7 @@ _NAMES = (
 
 __getattr__ = moved(
     __name__,
-    {name: f"{_DIAGNOSIS}.{name}" for name in _MODULES} | {"verdict": f"{_DIAGNOSIS}.judgement"},
+    {name: f"{_DIAGNOSIS}.{name}" for name in _MODULES}
+    | {"verdict": f"{_DIAGNOSIS}.judgement", "hessian": "pymc_bsvm.search.hessian"},
     dict.fromkeys(_NAMES, _DIAGNOSIS),
 )

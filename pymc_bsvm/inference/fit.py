@@ -25,12 +25,12 @@ from pymc_bsvm._validation import (
 )
 from pymc_bsvm.evidence.approximation import Evidence
 from pymc_bsvm.gp.place import model_at
-from pymc_bsvm.inference.hessian import Hessian, nearest_gaussian
 from pymc_bsvm.inference.objective import LogPosterior, Marginal, marginals_of
 from pymc_bsvm.inference.peak import Check, Peak, check_of, peak_at
 from pymc_bsvm.inference.progress import line, progress
 from pymc_bsvm.inference.result import EvidenceFit
 from pymc_bsvm.search import Ascents, Ending, Report, Start, multistart
+from pymc_bsvm.search.hessian import Hessian, nearest_gaussian
 
 __all__ = ["fit_evidence"]
 
@@ -92,7 +92,7 @@ def fit_evidence(
     hessian : bool, default False
         Find the Gaussian nearest to the posterior of the hyperparameters around the mode, so that
         the fit has standard deviations and draws. It costs some hundred evaluations; see
-        `pymc_bsvm.inference.hessian.nearest_gaussian`.
+        `pymc_bsvm.search.hessian.nearest_gaussian`.
     check : {"auto", True, False}
         Compare Laplace's evidence at the best point and at its neighbours with that of expectation
         propagation, and warn if it is more than a nat too high at the best point alone: a spike,

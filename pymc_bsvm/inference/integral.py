@@ -23,10 +23,10 @@ from pymc_bsvm.evidence.prediction import RegressionPredictive
 from pymc_bsvm.gp.conditioned import Conditioned
 from pymc_bsvm.gp.labelled import LabelledPredictive, Rows
 from pymc_bsvm.inference.design import Design, DesignKind, design_of
-from pymc_bsvm.inference.hessian import Hessian, nearest_gaussian
 from pymc_bsvm.inference.objective import LogPosterior, marginals_of, only
 from pymc_bsvm.inference.progress import line, progress
 from pymc_bsvm.inference.summary import labels_of
+from pymc_bsvm.search.hessian import Hessian, nearest_gaussian
 
 if TYPE_CHECKING:
     import pandas as pd

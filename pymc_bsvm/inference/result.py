@@ -21,12 +21,12 @@ from pymc_bsvm.evidence.approximation import Evidence
 from pymc_bsvm.gp.conditioned import Conditioned
 from pymc_bsvm.inference.committee import Committee
 from pymc_bsvm.inference.design import DesignKind
-from pymc_bsvm.inference.hessian import Hessian
 from pymc_bsvm.inference.integral import Integral, integrate
 from pymc_bsvm.inference.objective import LogPosterior, marginals_of, only
 from pymc_bsvm.inference.peak import Peak
 from pymc_bsvm.inference.summary import summary_of
 from pymc_bsvm.search import Ending, Restart
+from pymc_bsvm.search.hessian import Hessian
 from pymc_bsvm.solvers import DualSolution, DualSolveError
 
 if TYPE_CHECKING:

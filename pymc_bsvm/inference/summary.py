@@ -13,7 +13,7 @@ from scipy import stats
 from pymc_bsvm._pymc import LogTransform
 from pymc_bsvm._typing import Array
 from pymc_bsvm._validation import Interval, as_parameter
-from pymc_bsvm.inference.hessian import Hessian
+from pymc_bsvm.search.hessian import Hessian
 
 if TYPE_CHECKING:
     import pandas as pd

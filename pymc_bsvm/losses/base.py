@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, Self, final
 
@@ -63,7 +64,7 @@ class Loss(Contract):
         """Return the number of parameters that the formulas take."""
         return len(cls.complete(*cls.domains))
 
-    @property
+    @cached_property
     def parameters(self) -> tuple[Parameter, ...]:
         """The parameters in the order in which the formulas take them."""
         if self.functions:

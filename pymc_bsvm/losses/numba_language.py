@@ -10,7 +10,6 @@ import numba
 from numpy import abs, arctan, exp, log, log1p, maximum, minimum, sign, sin, sqrt, tan
 
 __all__ = [
-    "COMPILED",
     "abs",
     "arctan",
     "clip",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, fields
+from functools import cached_property
 from types import MappingProxyType
 from typing import Any, ClassVar, Self, cast
 
@@ -65,7 +66,7 @@ class Parametrized:
                     )
             elif not _is_function(value):
                 object.__setattr__(self, name, as_row_parameter(name, value, domain))
-        lengths = self._lengths()
+        lengths = self._lengths
         for (one, length), (other, another) in itertools.pairwise(lengths.items()):
             if length != another:
                 raise ValueError(
@@ -93,27 +94,27 @@ class Parametrized:
         """The object's own parameters by name."""
         return {name: getattr(self, name) for name in self.domains}
 
-    @property
+    @cached_property
     def symbolic(self) -> bool:
         """Whether a parameter is a model variable rather than a number."""
         return any(map(is_symbolic, self.fields.values()))
 
-    @property
+    @cached_property
     def functions(self) -> tuple[str, ...]:
         """Names of the parameters that are functions of the inputs."""
         return tuple(name for name, value in self.fields.items() if _is_function(value))
 
-    @property
+    @cached_property
     def n_rows(self) -> int | None:
         """Number of rows that the parameters are for; None if all rows share them.
 
         None as well for variables whose length is not known yet.
         """
-        return next(iter(self._lengths().values()), None)
+        return next(iter(self._lengths.values()), None)
 
     def check_rows(self, n: int) -> None:
         """Raise ``ValueError`` unless the parameters are for n rows, or for any number."""
-        for name, length in self._lengths().items():
+        for name, length in self._lengths.items():
             if length != n:
                 raise ValueError(
                     f"{name} of {type(self).__name__} has {length} values, but there are {n} rows. "
@@ -178,10 +179,9 @@ class Parametrized:
         values = self.fields.values()
         return (type(self), *(x.tobytes() if isinstance(x, np.ndarray) else x for x in values))
 
+    @cached_property
     def _lengths(self) -> dict[str, int]:
-        """Return the lengths, as far as they are known, of the parameters that are vectors."""
-        if all(type(x) is float for x in self.fields.values()):
-            return {}
+        """The lengths, as far as they are known, of the parameters that are vectors."""
         fields = {k: x.type if is_symbolic(x) else x for k, x in self.fields.items()}
         shapes = {k: x.shape for k, x in fields.items() if getattr(x, "shape", ())}
         return {k: shape[0] for k, shape in shapes.items() if shape[0] is not None}

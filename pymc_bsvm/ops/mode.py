@@ -21,7 +21,7 @@ def interpreted_mode(loss_type: type[Loss], covariance: Covariance) -> Callable[
 
     That is the certificate, the last factor and the status.
     """
-    return _make_mode(interpreted_solver(loss_type, covariance), certified)
+    return _make_mode(interpreted_solver(loss_type, covariance, counted=False), certified)
 
 
 def compiled_mode(loss_type: type[Loss], covariance: Covariance) -> Callable[..., Any]:

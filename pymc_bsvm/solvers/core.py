@@ -79,13 +79,20 @@ _INTERPRETED = Language(
     numpy_language.function,
     lambda function, loss_type, covariance: function,
 )
+_PLAIN = _INTERPRETED._replace(weighted=functools.partial(interpreted, counted=False))
 _COMPILED = Language(compiled, compiled_envelope, compiled_kinks, numba_language.function, _called)
 
 
 @functools.cache
-def interpreted_solver(loss_type: type[Loss], covariance: Covariance) -> Callable[..., Any]:
-    """Return the solver as a Python function, ready at once."""
-    return _restarted(_assemble(loss_type, in_numpy(covariance), _INTERPRETED), _INTERPRETED)
+def interpreted_solver(
+    loss_type: type[Loss], covariance: Covariance, counted: bool = True
+) -> Callable[..., Any]:
+    """Return the solver as a Python function, ready at once.
+
+    Unless rows are counted, all weights are one.
+    """
+    language = _INTERPRETED if counted else _PLAIN
+    return _restarted(_assemble(loss_type, in_numpy(covariance), language), language)
 
 
 @functools.cache

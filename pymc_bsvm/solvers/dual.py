@@ -31,13 +31,13 @@ from pymc_bsvm.solvers.kernel import inspect, is_plain
 from pymc_bsvm.solvers.sketch import sketch
 from pymc_bsvm.solvers.solution import (
     DualSolution,
-    DualSolveError,
     DualSolveWarning,
     Progress,
     Status,
+    failure_of,
 )
 
-__all__ = ["as_problem", "check_kernel", "solve_dual"]
+__all__ = ["as_problem", "check_kernel", "solve_dual", "solve_problem"]
 
 _SYMMETRY = 1e-8  # of the largest element of K
 _INDEFINITE = 1e-6  # of the largest variance squared: a negative 2 x 2 minor
@@ -149,6 +149,38 @@ def solve_dual(
     True
     """
     K, y, m, w = as_problem(K, y, loss, m, sample_weight, check_input)
+    if on_failure not in ("raise", "warn", "ignore"):
+        raise ValueError(
+            f"on_failure must be 'raise', 'warn' or 'ignore', but it is {on_failure!r}. "
+            "Choose one of the three."
+        )
+    weight = None if sample_weight is None else w
+    solution = solve_problem(
+        K, y, loss, m, weight, a0, f0, tol, max_iter, engine, bias=bias, callback=callback
+    )
+    if not solution.converged and on_failure == "raise":
+        raise failure_of(solution)
+    if not solution.converged and on_failure == "warn":
+        warnings.warn(str(failure_of(solution)), DualSolveWarning, stacklevel=4)
+    return solution
+
+
+def solve_problem(
+    K: Array | LowRank,
+    y: Array,
+    loss: Loss,
+    m: Array,
+    sample_weight: Array | None,
+    a0: ArrayLike | None,
+    f0: ArrayLike | None,
+    tol: float,
+    max_iter: int,
+    engine: str,
+    *,
+    bias: bool = False,
+    callback: Callable[[Progress], object] | None = None,
+) -> DualSolution:
+    """Solve what `as_problem` returns as `solve_dual` does, to whatever gap."""
     covariance, parts = (WOODBURY, K.parts) if isinstance(K, LowRank) else (DENSE, K)
     if a0 is not None and f0 is not None:
         raise ValueError(
@@ -158,15 +190,18 @@ def solve_dual(
     a, b = _vector("a0", np.zeros(y.size) if a0 is None else a0, y.size), 0.0
     check_finite("a0", a, "Leave it out to start from zero.")
     tol = as_parameter("tol", tol, positive)
-    _check_settings(max_iter, on_failure, engine, callback, bias)
+    _check_settings(max_iter, engine, callback, bias)
     report = callback and (lambda *step: callback(Progress(*step)))
+    counted = sample_weight is not None
+    w = np.ones(y.size) if sample_weight is None else sample_weight
     first = None
     if f0 is not None:
-        first = forecast_inside(parts, y, w, m, _latent(f0, y.size), loss, covariance, bias)
+        f = _latent(f0, y.size)
+        first = forecast_inside(parts, y, w, m, f, loss, covariance, bias, counted)
     elif a0 is None and loss.differentiable and not isinstance(K, LowRank):
         near = sketch(K, y, w, m, loss, bias, tol, int(max_iter), report)
         if near is not None:
-            first = forecast(K, y, w, m, near, loss, covariance, bias, polished=True)
+            first = forecast(K, y, w, m, near, loss, covariance, bias, counted, polished=True)
     if first is not None:
         a, b = first.a, first.b
     settings = b, bool(bias), tol, False, int(max_iter), report
@@ -176,17 +211,11 @@ def solve_dual(
             parts = Parts(*map(_own, parts)) if isinstance(parts, Parts) else _own(parts)
             solved = solve(parts, *map(_own, (y, w, p, m, a)), *settings)
         else:
-            solve = interpreted_solver(type(loss), covariance)
+            solve = interpreted_solver(type(loss), covariance, counted)
             solved = solve(parts, y, w, loss.parameters, m, a, *settings)
         if first is not None:
             solved = _with_first_step(solved, first)
-        solution = _solution(y, w, loss, solved)
-    if not solution.converged and on_failure != "ignore":
-        message = f"The duality gap is {solution.gap:.3g} nats. {solution.status.value}"
-        if on_failure == "raise":
-            raise DualSolveError(message, solution)
-        warnings.warn(message, DualSolveWarning, stacklevel=4)
-    return solution
+        return _solution(y, w, loss, solved)
 
 
 def _own(x: Array) -> Array:
@@ -262,9 +291,7 @@ def check_kernel(K: Array) -> None:
         )
 
 
-def _check_settings(
-    max_iter: object, on_failure: object, engine: object, callback: object, bias: object
-) -> None:
+def _check_settings(max_iter: object, engine: object, callback: object, bias: object) -> None:
     """Raise for settings that do not exist or exclude each other."""
     if not isinstance(bias, bool | np.bool_ | numbers.Integral) or bias not in (0, 1):
         raise TypeError(f"bias must be True or False, but it is {bias!r}. Choose one of the two.")
@@ -276,11 +303,6 @@ def _check_settings(
     if not isinstance(max_iter, numbers.Integral) or max_iter < 0:
         raise ValueError(
             f"max_iter must be an integer >= 0, but it is {max_iter!r}. Pass, for example, 1000."
-        )
-    if on_failure not in ("raise", "warn", "ignore"):
-        raise ValueError(
-            f"on_failure must be 'raise', 'warn' or 'ignore', but it is {on_failure!r}. "
-            "Choose one of the three."
         )
     if engine not in ("numpy", "numba"):
         raise ValueError(

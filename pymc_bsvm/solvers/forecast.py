@@ -47,21 +47,22 @@ def forecast(
     loss: Loss,
     covariance: Covariance,
     offset: bool = False,
+    counted: bool = True,
     polished: bool = False,
 ) -> Forecast | None:
     """Return the dual after one Newton step from the latent values f; None if there is no step.
 
     Parameters
     ----------
-    K, y, w, m, loss, covariance, offset
-        The problem, as the solver has it.
+    K, y, w, m, loss, covariance, offset, counted
+        The problem, as the solver has it; unless rows are counted, all weights are one.
     f : ndarray of shape (n,)
         Latent values.
     polished : bool, default False
         Whether steps with the same factor follow while each halves what is left of the optimality
         condition. With an offset there are none.
     """
-    words, p, covariance = interpreted(type(loss)), loss.parameters, in_numpy(covariance)
+    words, p, covariance = interpreted(type(loss), counted), loss.parameters, in_numpy(covariance)
     W = words.curve(y, f, w, p)
     free, root = np.flatnonzero(W > 0.0), np.sqrt(W)
     if not np.isfinite(W * (f - m)).all() or (offset and free.size == 0):
@@ -114,18 +115,20 @@ def forecast_inside(
     loss: Loss,
     covariance: Covariance,
     offset: bool = False,
+    counted: bool = True,
 ) -> Forecast | None:
     """Return what `forecast` does, after further steps from duals that have left their domain.
 
     They do where a row changes zones. The solver puts them inside, which moves the latent values
     far away if K is nearly singular; there another step is better.
     """
-    words, p, latent = interpreted(type(loss)), loss.parameters, in_numpy(covariance).latent
+    words, p = interpreted(type(loss), counted), loss.parameters
+    latent = in_numpy(covariance).latent
 
     def primal(a: Array, f: Array) -> float:
         return float(words.loss(y, f, w, p).sum() + 0.5 * (a * (f - m)).sum())
 
-    found = forecast(K, y, w, m, f, loss, covariance, offset)
+    found = forecast(K, y, w, m, f, loss, covariance, offset, counted)
     while found is not None and found.steps < _AHEAD and not offset:
         inside = words.project(y, found.a, w, p)
         if (inside == found.a).all():
@@ -133,7 +136,7 @@ def forecast_inside(
         f = latent(K, m, found.a, 0.0)
         if not primal(found.a, f) < primal(inside, latent(K, m, inside, 0.0)):
             break
-        further = forecast(K, y, w, m, f, loss, covariance)
+        further = forecast(K, y, w, m, f, loss, covariance, offset, counted)
         if further is None:
             break
         found = further._replace(steps=found.steps + 1)

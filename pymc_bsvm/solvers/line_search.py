@@ -6,6 +6,7 @@ __all__ = ["make_center", "make_line_search", "make_zero"]
 
 _ACCEPT = 1e-3  # of the derivative at the start: what may be left of it at the step taken
 _LONGEST = 2.0**80
+_SLOW = 0.5  # of a bracket; what three trials leave of it at most, or the next one bisects
 _MAX_TRIALS = 100
 
 
@@ -13,9 +14,17 @@ def make_zero(derivative, function):
     """Return a function that finds ``t >= 0`` where ``derivative(t, *arguments)`` is nearly zero.
 
     Its first argument is the derivative at 0, which the caller knows. The zero is bracketed from
-    t = 1 and found by the Illinois method, with a bisection at every third trial. The result is 0
-    if the derivative is not negative at 0, and inf if it is negative everywhere.
+    t = 1 and found by the secants of Anderson and Björck (1973), with a bisection where three
+    trials have not halved the bracket. The result is 0 if the derivative is not negative at 0, and
+    inf if it is negative everywhere.
     """
+
+    def share(new, old):
+        """Return what is left of the derivative at one end, when the other moves once more."""
+        left = 1.0 - new / old
+        return left if left > 0.0 else 0.5
+
+    share = function(share)
 
     def zero(at_low, *arguments):
         low = 0.0
@@ -32,10 +41,12 @@ def make_zero(derivative, function):
             at_high = derivative(high, *arguments)
         if at_high <= accept:
             return high
-        last = 0
+        last, before = 0, high - low
         for trial in range(_MAX_TRIALS):
-            width = high - low
-            if math.isfinite(at_high) and trial % 3 != 2:
+            width, slow = high - low, False
+            if trial % 3 == 2:
+                slow, before = width > _SLOW * before, width
+            if math.isfinite(at_high) and not slow:
                 t = low + width * (-at_low / (at_high - at_low))
                 t = min(max(t, low + 1e-3 * width), high - 1e-3 * width)
             else:
@@ -44,15 +55,13 @@ def make_zero(derivative, function):
             if abs(at_t) <= accept or not low < t < high:
                 return t
             if at_t < 0.0:
-                low, at_low = t, at_t
                 if last < 0:
-                    at_high = 0.5 * at_high
-                last = -1
+                    at_high *= share(at_t, at_low)
+                low, at_low, last = t, at_t, -1
             else:
-                high, at_high = t, at_t
                 if last > 0:
-                    at_low = 0.5 * at_low
-                last = 1
+                    at_low *= share(at_t, at_high)
+                high, at_high, last = t, at_t, 1
         return low
 
     return function(zero)

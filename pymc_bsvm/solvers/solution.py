@@ -12,7 +12,14 @@ from numpy.typing import NDArray
 from pymc_bsvm._typing import Array
 from pymc_bsvm.covariance import Factor, LowRankFactor
 
-__all__ = ["DualSolution", "DualSolveError", "DualSolveWarning", "Progress", "Status"]
+__all__ = [
+    "DualSolution",
+    "DualSolveError",
+    "DualSolveWarning",
+    "Progress",
+    "Status",
+    "failure_of",
+]
 
 
 @unique
@@ -107,6 +114,12 @@ class DualSolveError(RuntimeError):
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle both arguments; by default an exception is called with its message alone."""
         return type(self), (*self.args, self.solution), self.__dict__
+
+
+def failure_of(solution: DualSolution) -> DualSolveError:
+    """Return the error that says how a solve ended."""
+    message = f"The duality gap is {solution.gap:.3g} nats. {solution.status.value}"
+    return DualSolveError(message, solution)
 
 
 class DualSolveWarning(UserWarning):

@@ -57,27 +57,37 @@ class Envelope(NamedTuple):
     """``p``: the largest curvature of all rows."""
 
 
-def _state(loss_type: type[Loss], xp: Any) -> tuple[Callable[..., Any], ...]:
-    """State the functions of `Weighted` for scalars, or for arrays, in an array language."""
+def _state(loss_type: type[Loss], xp: Any, counted: bool) -> tuple[Callable[..., Any], ...]:
+    """State the functions of `Weighted` for scalars, or for arrays, in an array language.
+
+    Unless rows are counted, each counts once.
+    """
     value, derivative, curvature, conjugate, dual_domain, _ = formulas(loss_type, xp)
 
+    def times(w, x):
+        return xp.where(w > 0.0, w * x, 0.0) if counted else x
+
+    def share(a, w):
+        return a / xp.where(w > 0.0, w, 1.0) if counted else a
+
+    times, share = xp.function(times), xp.function(share)
+
     def loss(y, f, w, *p):
-        return xp.where(w > 0.0, w * value(y, f, *p), 0.0)
+        return times(w, value(y, f, *p))
 
     def slope(y, f, w, *p):
-        return xp.where(w > 0.0, w * derivative(y, f, *p), 0.0)
+        return times(w, derivative(y, f, *p))
 
     def curve(y, f, w, *p):
-        return xp.where(w > 0.0, w * curvature(y, f, *p), 0.0)
+        return times(w, curvature(y, f, *p))
 
     def dual(y, a, w, *p):
-        # clipped, because (w upper) / w may round to more than upper
-        row = xp.clip(a / xp.where(w > 0.0, w, 1.0), *dual_domain(y, *p))
-        return xp.where(w > 0.0, w * conjugate(y, row, *p), 0.0)
+        row = xp.clip(share(a, w), *dual_domain(y, *p))  # (w upper) / w may round to more
+        return times(w, conjugate(y, row, *p))
 
     def project(y, a, w, *p):
         lower, upper = dual_domain(y, *p)
-        return xp.where(w > 0.0, xp.clip(a, w * lower, w * upper), 0.0)
+        return xp.clip(a, times(w, lower), times(w, upper))
 
     loss, dual = xp.function(loss), xp.function(dual)
 
@@ -93,13 +103,16 @@ def _state(loss_type: type[Loss], xp: Any) -> tuple[Callable[..., Any], ...]:
 
 
 @functools.cache
-def interpreted(loss_type: type[Loss]) -> Weighted:
-    """Return the weighted loss as NumPy functions of vectors."""
+def interpreted(loss_type: type[Loss], counted: bool = True) -> Weighted:
+    """Return the weighted loss as NumPy functions of vectors.
+
+    Unless rows are counted, all weights are one, and nobody looks at them.
+    """
 
     def lift(formula):
         return lambda *arguments: formula(*arguments[:-1], *arguments[-1])
 
-    functions = map(lift, _state(loss_type, numpy_language))
+    functions = map(lift, _state(loss_type, numpy_language, counted))
     return Weighted._make([*functions, loss_type.task == "regression"])
 
 
@@ -137,7 +150,7 @@ def compiled(loss_type: type[Loss]) -> Weighted:
 
         return lifted
 
-    *pairs, pairing = _state(loss_type, numba_language)
+    *pairs, pairing = _state(loss_type, numba_language, True)
     return Weighted._make(
         [*map(lift, pairs), lift_pairing(pairing), loss_type.task == "regression"]
     )

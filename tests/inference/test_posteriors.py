@@ -9,9 +9,9 @@ import pytest
 import xarray as xr
 from scipy import stats
 
-from pymc_bsvm.inference.hessian import Hessian
 from pymc_bsvm.inference.posteriors import compare_posteriors
 from pymc_bsvm.inference.result import EvidenceFit
+from pymc_bsvm.search.hessian import Hessian
 
 DRAWS = 2000
 

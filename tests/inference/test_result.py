@@ -11,8 +11,8 @@ import xarray as xr
 
 import pymc_bsvm as bsvm
 from pymc_bsvm.inference import Committee, fit_evidence
-from pymc_bsvm.inference.hessian import Hessian
 from pymc_bsvm.inference.summary import summary_of
+from pymc_bsvm.search.hessian import Hessian
 from tests.gp import cases
 from tests.inference.conftest import gaussian, line, log_evidence
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from pymc_bsvm.inference.hessian import nearest_gaussian
+from pymc_bsvm.search.hessian import nearest_gaussian
 
 
 def quadratic(mean, precision):
