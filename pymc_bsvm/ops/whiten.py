@@ -6,16 +6,19 @@ values and derivatives; its gradient takes twice as long.
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numba
 import numpy as np
 import pytensor.tensor as pt
+from numba import types
 from pytensor.gradient import DisconnectedType, disconnected_type
 from pytensor.graph import Apply
 
 from pymc_bsvm._code import code_version
 from pymc_bsvm._pytensor.numba import register_funcify_default_op_cache_key
+from pymc_bsvm.covariance.address import Apart, apart
 from pymc_bsvm.ops.base import BsvmOp, as_float
 from pymc_bsvm.solvers.whiten import whiten, whiten_back
 
@@ -52,7 +55,7 @@ class Whiten(BsvmOp):
 
     def perform(self, node: Apply, inputs: list[Any], output_storage: list[Any]) -> None:
         """Map."""
-        for storage, value in zip(output_storage, whiten(*_contiguous(inputs)), strict=True):
+        for storage, value in zip(output_storage, _there().run(*_own(inputs)), strict=True):
             storage[0] = np.asarray(value)
 
     def pullback(self, inputs: list[Any], outputs: list[Any], cotangents: list[Any]) -> list[Any]:
@@ -82,20 +85,40 @@ class WhitenBack(BsvmOp):
 
     def perform(self, node: Apply, inputs: list[Any], output_storage: list[Any]) -> None:
         """Go back."""
-        numbers = [*_contiguous(inputs[:-1]), float(inputs[-1])]
-        for storage, value in zip(output_storage, whiten_back(*numbers), strict=True):
+        numbers = [*_own(inputs[:-1]), float(inputs[-1])]
+        for storage, value in zip(output_storage, _back().run(*numbers), strict=True):
             storage[0] = value
 
 
-def _contiguous(inputs: list[Any]) -> list[Any]:
-    return [np.ascontiguousarray(x) for x in inputs]
+def _own(inputs: list[Any]) -> list[Any]:
+    """Return arrays as compiled code takes them."""
+    return [np.require(x, requirements=["C", "W"]) for x in inputs]
+
+
+_ROW, _MATRIX = types.float64[::1], types.float64[:, ::1]
+_INPUTS = _MATRIX, *[_ROW] * 6, types.int64[::1]
+_KEPT = types.float64[:, :, ::1], *[_MATRIX] * 3
+
+
+@functools.cache
+def _there() -> Apart:
+    """Return `whiten`, compiled by itself."""
+    return apart(whiten, _INPUTS)
+
+
+@functools.cache
+def _back() -> Apart:
+    """Return `whiten_back`, compiled by itself."""
+    return apart(whiten_back, (*_INPUTS, *_KEPT, _ROW, types.float64))
 
 
 @register_funcify_default_op_cache_key(Whiten)
 def _compile_whiten(op: Whiten, node: Apply, **_: Any) -> tuple[Any, int]:
+    whitened = _there().call
+
     @numba.njit(fastmath=False, nogil=True)
     def compiled(K, m, root, shift, u, labels, edges, rows):
-        f, value, factors, vectors, solved, bent = whiten(
+        f, value, factors, vectors, solved, bent = whitened(
             np.ascontiguousarray(K),
             np.ascontiguousarray(m),
             np.ascontiguousarray(root),
@@ -112,9 +135,11 @@ def _compile_whiten(op: Whiten, node: Apply, **_: Any) -> tuple[Any, int]:
 
 @register_funcify_default_op_cache_key(WhitenBack)
 def _compile_whiten_back(op: WhitenBack, node: Apply, **_: Any) -> tuple[Any, int]:
+    back = _back().call
+
     @numba.njit(fastmath=False, nogil=True)
     def compiled(K, m, root, b, u, labels, edges, rows, L, vectors, solved, bent, f_bar, bar):
-        return whiten_back(
+        return back(
             np.ascontiguousarray(K),
             np.ascontiguousarray(m),
             np.ascontiguousarray(root),
