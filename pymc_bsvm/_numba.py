@@ -1,15 +1,18 @@
-"""What goes wrong in Numba: it cannot keep compiled code, or Ctrl-C meets it there."""
+"""What goes wrong in Numba: it cannot keep compiled code, names meet, or Ctrl-C does there."""
 
 from __future__ import annotations
 
+import itertools
+import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 
 import numba
+from numba.core.bytecode import FunctionIdentity
 
-__all__ = ["check_cache", "explained_numba"]
+__all__ = ["check_cache", "explained_numba", "names_of_their_own"]
 
 
 def check_cache() -> None:
@@ -28,6 +31,23 @@ def check_cache() -> None:
 
 def _nothing() -> None:
     """Do nothing."""
+
+
+@contextmanager
+def names_of_their_own() -> Iterator[None]:
+    """Let functions that are compiled have names in machine code that no other process gives.
+
+    Numba counts them. What two processes kept on disk may then hold two functions of one name, of
+    which a third process would take one for both. PyTensor does the same, for good, as soon as its
+    models are compiled.
+    """
+    counter = FunctionIdentity._unique_ids
+    if isinstance(counter, itertools.count):
+        FunctionIdentity._unique_ids = iter(lambda: uuid.uuid4().int, None)
+    try:
+        yield
+    finally:
+        FunctionIdentity._unique_ids = counter
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from numba.core.errors import TypingError
 from numba.extending import intrinsic, types
 
 from pymc_bsvm._code import code_version
+from pymc_bsvm._numba import names_of_their_own
 from pymc_bsvm.losses.numba_language import COMPILED, inlined
 
 __all__ = ["Apart", "address_of", "apart", "call"]
@@ -54,7 +55,8 @@ def apart(function: Any, arguments: tuple[Any, ...], *properties: Any) -> Apart:
     source = compile(f"def {symbol}({names}): return function({names})", __file__, "exec")
     scope = {"function": body, "__name__": __name__}
     exec(source, scope)
-    run = numba.njit([arguments], cache=True, **COMPILED)(scope[symbol])
+    with names_of_their_own():
+        run = numba.njit([arguments], cache=True, **COMPILED)(scope[symbol])
     found = run.overloads[arguments]
     pointer = found.library.get_pointer_to_function(found.fndesc.llvm_func_name)
     llvm.add_symbol(symbol, pointer)

@@ -150,17 +150,9 @@ def _compile_dual_solve(op: DualSolve, node: Apply, **_: Any) -> tuple[Any, int]
             found, factor, status = mode(K, y, m, p, a0, tol, accept, max_iter)
             if status == CONVERGED:
                 free = factor.free
-                return (
-                    found.a,
-                    np.asarray(status),
-                    found.f,
-                    free,
-                    factor.root[free],
-                    factor.cholesky,
-                )
-        none = np.full(n, np.nan)
-        nothing = np.zeros(0)
-        rows = np.zeros(0, dtype=np.int64)
+                root, certified = factor.root[free], np.asarray(status)
+                return found.a, certified, found.f, free, root, factor.cholesky
+        none, nothing, rows = np.full(n, np.nan), np.zeros(0), np.zeros(0, dtype=np.int64)
         return none, np.asarray(status), none.copy(), rows, nothing, np.zeros((0, 0))
 
     return dual_solve, code_version(op.loss_type)

@@ -1,0 +1,109 @@
+"""Functions that are compiled by themselves: called, kept on disk, and told apart."""
+
+import itertools
+import json
+import os
+import subprocess
+import sys
+
+import numba
+import numpy as np
+import pytest
+from numba import types
+from numba.core.bytecode import FunctionIdentity
+
+from pymc_bsvm.covariance.address import apart
+from pymc_bsvm.losses.numba_language import function
+
+VECTOR = types.float64[::1]
+
+
+def scaling(power):
+    """Return a function of an array and a number, compiled by itself."""
+
+    @function
+    def scaled(x, factor, checked):
+        if checked and x.size == 0:
+            raise ValueError("There is nothing to scale.")
+        return x * factor**power, x.size + power
+
+    return apart(scaled, (VECTOR, types.float64, types.boolean), power)
+
+
+def test_python_and_compiled_code_call_the_same():
+    squared, cubed = scaling(2), scaling(3)
+    by_square, by_cube = squared.call, cubed.call
+
+    @numba.njit
+    def both(x):
+        first, n = by_square(x, 2, False)  # an integer in the place of a number
+        second, m = by_cube(first, 0.5, True)
+        return first, second, n + m
+
+    x = np.arange(3.0)
+    first, second, total = both(x)
+    np.testing.assert_array_equal(first, 4.0 * x)
+    np.testing.assert_array_equal(second, 0.5 * x)
+    assert total == 11
+    np.testing.assert_array_equal(squared.run(x, 2.0, False)[0], first)
+
+
+def test_an_error_reaches_the_caller():
+    call = scaling(2).call
+    outer = numba.njit(lambda x: call(x, 1.0, True)[1])
+    assert outer(np.ones(2)) == 4
+    for _ in range(3):
+        with pytest.raises(ValueError, match="nothing to scale"):
+            outer(np.empty(0))
+
+
+def test_a_number_in_the_place_of_an_array_is_refused():
+    call = scaling(2).call
+    with pytest.raises(numba.core.errors.NumbaError):
+        numba.njit(lambda x: call(x, 1.0, True))(1.0)
+
+
+def test_the_counter_of_names_is_left_as_it_was(monkeypatch):
+    counter = itertools.count(1)
+    monkeypatch.setattr(FunctionIdentity, "_unique_ids", counter)
+    scaling(4)
+    assert FunctionIdentity._unique_ids is counter
+
+
+SCRIPT = """
+import json
+import sys
+import numpy as np
+from numba import types
+from pymc_bsvm.covariance.address import apart
+from pymc_bsvm.losses.numba_language import function
+
+def made(power):
+    @function
+    def inner(x):  # too large for its callers to take it in
+        return (np.sort(x) ** power).sum() + np.median(x) + np.argsort(x)[0]
+
+    @function
+    def outer(x):
+        return inner(x) + inner(2.0 * x)
+
+    return apart(outer, (types.float64[::1],), power)
+
+found = [made(int(power)) for power in sys.argv[1:]]
+print(json.dumps([[f.run(np.ones(1)), sum(f.run.stats.cache_hits.values())] for f in found]))
+assert "pytensor" not in sys.modules
+"""
+
+
+def test_what_several_processes_kept_is_not_mixed_up(tmp_path):
+    """Each compiles a function of its own under the same name; the last one reads both."""
+    environment = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path)}
+
+    def results(*powers):
+        command = [sys.executable, "-W", "error", "-c", SCRIPT, *map(str, powers)]
+        done = subprocess.run(command, capture_output=True, text=True, env=environment, check=True)
+        return json.loads(done.stdout)
+
+    assert results(2) == [[8.0, 0]]
+    assert results(3) == [[12.0, 0]]
+    assert results(2, 3) == [[8.0, 1], [12.0, 1]]
