@@ -28,6 +28,7 @@ import pymc_bsvm as bsvm
 from pymc_bsvm import diagnosis, estimators, gp, graph, inference, losses, ops, search, solvers
 from pymc_bsvm.covariance.conditioned import condition
 from pymc_bsvm.estimators import kernels
+from pymc_bsvm.losses.parametrized import Parametrized
 
 # Processes refer to a model, formulas are closures: only cloudpickle takes them.
 SPARSE = (gp.SparseBSVR, gp.SparseBTSVC, gp.SparseLaplace)
@@ -258,6 +259,8 @@ def parts(value: object) -> dict[object, object]:
         return dict(value)
     if isinstance(value, (list, tuple)):
         return dict(enumerate(value))
+    if isinstance(value, Parametrized):  # which is built anew, without what follows from these
+        return value.fields
     ours = type(value).__module__.startswith("pymc_bsvm")
     if ours and not isinstance(value, (Enum, Variable)) and hasattr(value, "__dict__"):
         fields = getattr(value, "__dataclass_fields__", ())
