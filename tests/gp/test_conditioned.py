@@ -38,7 +38,9 @@ def counts(monkeypatch):
 
         return call
 
-    monkeypatch.setattr(approximation, "solve_dual", counted("solves", approximation.solve_dual))
+    monkeypatch.setattr(
+        approximation, "solve_problem", counted("solves", approximation.solve_problem)
+    )
     factorize = counted("factors", dense_conditioned.factorize)
     monkeypatch.setattr(dense_conditioned, "factorize", factorize)
     return seen
