@@ -1,4 +1,4 @@
-"""The version of the package's code, by which compiled code is known on disk."""
+"""What code does, as numbers by which compiled code is known on disk."""
 
 from __future__ import annotations
 
@@ -6,55 +6,42 @@ import ast
 import functools
 import hashlib
 from pathlib import Path
-from types import CodeType, NoneType
 from typing import Any
+
+from pymc_bsvm._meaning import meaning
 
 __all__ = ["code_of", "code_version"]
 
 
-def code_version(*kinds: type) -> int:
-    """Return a number that changes with the code that is compiled.
+def code_version(function: Any) -> str | None:
+    """Return a text that changes with the code of a function, which is to be compiled.
 
-    PyTensor keeps compiled code on disk under the type, the properties and this number. Comments
-    and docstrings do not count. Classes from elsewhere, such as a user's loss, are known by name;
-    with them the number changes with their methods as well.
+    That is the code of the package, without comments and docstrings, and what the function reaches;
+    see `pymc_bsvm._meaning.meaning`. Where that cannot be told, or the package has changed since it
+    was imported, it is None: what is compiled now must not be kept for later.
     """
-    bases = {base for kind in kinds for base in kind.__mro__}
-    others = [
-        x for x in bases if x.__module__.split(".")[0] not in ("pymc_bsvm", "builtins", "abc")
-    ]
-    if not others:
-        return _package_version()
-    methods = sorted(
-        (x.__qualname__, name, _method(value)) for x in others for name, value in vars(x).items()
-    )
-    text = f"{_package_version()}{methods}"
-    return int.from_bytes(hashlib.sha256(text.encode()).digest()[:6], "big")
+    reached = meaning(function)
+    if reached is None or _stamps() != _STAMPS:
+        return None
+    return hashlib.sha256(f"{_package_version()}{reached}".encode()).hexdigest()
 
 
-def _method(value: Any) -> str:
-    """Return what a method does, or a plain value; of others, nothing."""
-    if isinstance(value, property):
-        value = value.fget
-    code = getattr(getattr(value, "__func__", value), "__code__", None)
-    if code is not None:
-        return repr(_instructions(code))
-    return repr(value) if isinstance(value, str | int | float | bool | tuple | NoneType) else ""
+def _stamps() -> dict[Path, int]:
+    """Return the sources that are compiled, and when each was changed."""
+    folders = ("covariance", "evidence", "graph", "losses", "ops", "solvers")
+    paths = (p for folder in folders for p in (Path(__file__).parent / folder).glob("*.py"))
+    return {path: path.stat().st_mtime_ns for path in sorted(paths)}
 
 
-def _instructions(code: CodeType) -> tuple[Any, ...]:
-    constants = (_instructions(x) if isinstance(x, CodeType) else x for x in code.co_consts)
-    return code.co_code, code.co_names, code.co_varnames, *constants
+_STAMPS = _stamps()
 
 
 @functools.cache
-def _package_version() -> int:
-    package = Path(__file__).parent
+def _package_version() -> str:
     digest = hashlib.sha256()
-    for folder in ("covariance", "evidence", "graph", "losses", "ops", "solvers"):
-        for path in sorted((package / folder).glob("*.py")):
-            digest.update(code_of(path.read_bytes()).encode())
-    return int.from_bytes(digest.digest()[:6], "big")
+    for path in _STAMPS:
+        digest.update(code_of(path.read_bytes()).encode())
+    return digest.hexdigest()
 
 
 def code_of(source: bytes) -> str:

@@ -98,4 +98,5 @@ def classes() -> dict[str, str]:
         for path in sorted(ROOT.rglob("*.py"))
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
         if isinstance(node, ast.ClassDef) and any(_name(b).endswith(bases) for b in node.bases)
+        if not node.name.startswith("_")  # those never leave the module
     }

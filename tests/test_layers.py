@@ -13,7 +13,7 @@ ROOT = Path(pymc_bsvm.__file__).parent
 
 # A module imports from its own line and from the lines above it, nothing else.
 LAYERS = (
-    ("_code", "_moved", "_numba", "_pickling", "_typing", "_validation"),
+    ("_code", "_meaning", "_moved", "_numba", "_pickling", "_typing", "_validation"),
     ("losses",),
     ("covariance",),
     ("solvers",),

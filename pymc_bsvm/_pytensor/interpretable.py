@@ -15,7 +15,7 @@ class Interpretable:
     """A random variable, or another Op with a graph inside, that can be interpreted.
 
     Where the graph around it is, PyTensor hands the inner graph to a compiler of C, if there is
-    one: half a second for each kind of node, only to draw a model or to know a shape.
+    one, only to draw a model or to know a shape.
     """
 
     def link_mode(self, impl: str | None) -> Any:

@@ -1,13 +1,14 @@
-"""Compiled functions that are called at their address.
+"""Compiled functions that are called, not taken into the code of those that call them.
 
 Numba links all that a compiled function calls into its code and optimises the whole once more, so
-that deep code is optimised as often as it is called from above. What is called at its address is
-compiled once, whoever calls it.
+that deep code is optimised as often as it is called from above. What is called by a
+symbol of its own, or at its address, is compiled once, whoever calls it.
 """
 
 from __future__ import annotations
 
 import hashlib
+import uuid
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
@@ -22,7 +23,7 @@ from pymc_bsvm._code import code_version
 from pymc_bsvm._numba import names_of_their_own
 from pymc_bsvm.losses.numba_language import COMPILED, inlined
 
-__all__ = ["Apart", "address_of", "apart", "call"]
+__all__ = ["Apart", "address_of", "apart", "call", "symbol_of"]
 
 
 class Apart(NamedTuple):
@@ -34,7 +35,7 @@ class Apart(NamedTuple):
     """For compiled code."""
 
 
-def apart(function: Any, arguments: tuple[Any, ...], *properties: Any) -> Apart:
+def apart(function: Any, arguments: tuple[Any, ...]) -> Apart:
     """Return a compiled function by itself; it is compiled where it is not yet on disk.
 
     Parameters
@@ -43,25 +44,32 @@ def apart(function: Any, arguments: tuple[Any, ...], *properties: Any) -> Apart:
         What it does.
     arguments : tuple of types
         What it takes, in Numba's types.
-    *properties
-        What it depends on, besides its name and the code of the package.
     """
-    body, name = inlined(function.py_func), function.__name__
-    kinds = [x for x in properties if isinstance(x, type)]
-    known = f"{function.__module__}.{name}{properties}{arguments}{code_version(*kinds)}"
-    symbol = f"{name}_{hashlib.sha256(known.encode()).hexdigest()}"
+    body = inlined(function.py_func)
+    symbol, kept = symbol_of(body, arguments)
     names = ", ".join(f"x{i}" for i in range(len(arguments)))
     # Numba knows compiled code on disk by the name of the function and by the file it is in.
     source = compile(f"def {symbol}({names}): return function({names})", __file__, "exec")
     scope = {"function": body, "__name__": __name__}
     exec(source, scope)
     with names_of_their_own():
-        run = numba.njit([arguments], cache=True, **COMPILED)(scope[symbol])
+        run = numba.njit([arguments], cache=kept, **COMPILED)(scope[symbol])
     found = run.overloads[arguments]
     pointer = found.library.get_pointer_to_function(found.fndesc.llvm_func_name)
     llvm.add_symbol(symbol, pointer)
     _KEPT.append(run)
     return Apart(run, _caller(symbol, arguments, found.signature.return_type))
+
+
+def symbol_of(function: Any, arguments: Any) -> tuple[str, bool]:
+    """Return the name of a function in machine code, and whether it may be kept under it.
+
+    It has one name for all that it does to these types, or one for this once.
+    """
+    version = code_version(function)
+    known = f"{version or uuid.uuid4()}{arguments}"
+    digest = hashlib.sha256(known.encode()).hexdigest()
+    return f"{function.__name__}_{digest}", version is not None
 
 
 _KEPT: list[Any] = []  # machine code lives as long as what it belongs to
@@ -72,6 +80,8 @@ def _caller(symbol: str, arguments: tuple[Any, ...], result: Any) -> Callable[..
 
     @intrinsic
     def called(typing_context, *given):  # type: ignore[no-untyped-def]
+        _check_types(given, arguments)
+
         def generate(context, builder, signature, values):  # type: ignore[no-untyped-def]
             unpacked = zip(cgutils.unpack_tuple(builder, values[0]), given, arguments, strict=True)
             passed = [context.cast(builder, x, kind, wanted) for x, kind, wanted in unpacked]
@@ -86,6 +96,16 @@ def _caller(symbol: str, arguments: tuple[Any, ...], result: Any) -> Callable[..
         return result(types.StarArgTuple.from_types(given)), generate
 
     return called  # type: ignore[no-any-return]
+
+
+def _check_types(given: tuple[Any, ...], wanted: tuple[Any, ...]) -> None:
+    """Raise ``TypingError`` unless arguments have their types, or numbers for others."""
+    if len(given) != len(wanted):
+        raise TypingError(f"{len(given)} arguments are given. Pass {len(wanted)}.")
+    for kind, other in zip(map(types.unliteral, given), wanted, strict=True):
+        numbers = isinstance(kind, types.Number) and isinstance(other, types.Number)
+        if kind != other and not numbers:
+            raise TypingError(f"An argument is {kind}. Convert it to {other} first.")
 
 
 def address_of(symbol: str) -> Callable[..., Any]:

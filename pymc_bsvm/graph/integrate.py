@@ -12,11 +12,10 @@ import pytensor.tensor as pt
 from pytensor.gradient import DisconnectedType, disconnected_grad, disconnected_type
 from pytensor.graph import Apply
 
-from pymc_bsvm._code import code_version
 from pymc_bsvm._pytensor.numba import (
+    compiled_by,
     get_numba_type,
     register_funcify_and_cache_key,
-    register_funcify_default_op_cache_key,
 )
 from pymc_bsvm.evidence.approximation import Approximation
 from pymc_bsvm.losses import Loss
@@ -189,10 +188,10 @@ def _call_integrate(op: Integrate, node: Apply, **_: Any) -> tuple[Any, None]:
     return integrate, None
 
 
-@register_funcify_default_op_cache_key(Attach)
-def _compile_attach(op: Attach, node: Apply, **_: Any) -> tuple[Any, int]:
+@compiled_by(Attach)
+def _compile_attach(op: Attach) -> Any:
     @numba.njit
     def attach(value, *others):  # type: ignore[no-untyped-def]
         return np.asarray(value)
 
-    return attach, code_version()
+    return attach

@@ -13,8 +13,7 @@ from pytensor.gradient import disconnected_grad, disconnected_type
 from pytensor.graph import Apply
 
 from pymc_bsvm import losses, symbolic
-from pymc_bsvm._code import code_version
-from pymc_bsvm._pytensor.numba import register_funcify_default_op_cache_key
+from pymc_bsvm._pytensor.numba import compiled_by
 from pymc_bsvm.covariance.address import call
 from pymc_bsvm.evidence.compiled_marginals import (
     MARGINALS,
@@ -187,8 +186,8 @@ _MISMATCH = (
 )
 
 
-@register_funcify_default_op_cache_key(Propagate)
-def _compile_propagate(op: Propagate, node: Apply, **_: Any) -> tuple[Any, int]:
+@compiled_by(Propagate)
+def _compile_propagate(op: Propagate) -> Any:
     dense, low_rank = (compiled_at(f, MARGINALS) for f in (dense_marginals, low_rank_marginals))
     averages = compiled_at(averages_of, AVERAGES, op.loss_type)
     propagate = compiled_at(propagation, PROPAGATION)
@@ -227,4 +226,4 @@ def _compile_propagate(op: Propagate, node: Apply, **_: Any) -> tuple[Any, int]:
             points, density, after = points[:, :0].copy(), density[:, :0].copy(), after[:0].copy()
         return np.asarray(value[0]), of_K, a, precision, centre, width, points, density, after
 
-    return compiled, code_version(op.loss_type)
+    return compiled

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import hashlib
 from collections.abc import Callable
 from typing import Any
 
@@ -11,9 +10,8 @@ import llvmlite.binding as llvm
 import numba
 import pytensor
 
-from pymc_bsvm._code import code_version
 from pymc_bsvm._pytensor.numba import compile_numba_function_src
-from pymc_bsvm.covariance.address import address_of
+from pymc_bsvm.covariance.address import address_of, symbol_of
 
 __all__ = ["FAILED", "compiled_at"]
 
@@ -37,21 +35,21 @@ def compiled_at(make: Callable[..., Any], signature: Any, *properties: Any) -> C
         Its types; it takes numbers and pointers, and returns an int64. Numba prints an exception
         and goes on with zero, so that another number should say that all is well.
     *properties
-        What the function depends on besides the code of the package.
+        What it takes to make the function.
     """
-    kinds = [x for x in properties if isinstance(x, type)]
-    known = f"{make.__module__}.{make.__qualname__}{properties}{code_version(*kinds)}"
-    symbol = f"pymc_bsvm_{hashlib.sha256(known.encode()).hexdigest()}"
+    body = make(*properties)
+    symbol, kept = symbol_of(body, signature)
     names = ", ".join(f"x{i}" for i in range(len(signature.args)))
     function = compile_numba_function_src(
         f"def {make.__name__}({names}): return function({names})",
         make.__name__,
-        {"function": make(*properties), "__name__": __name__},
-        cache_key=symbol,
+        {"function": body, "__name__": __name__},
+        cache_key=symbol if kept else None,
     )
-    _KEPT[symbol] = numba.cfunc(signature, cache=pytensor.config.numba__cache)(function)
-    llvm.add_symbol(symbol, _KEPT[symbol].address)
+    found = numba.cfunc(signature, cache=kept and pytensor.config.numba__cache)(function)
+    llvm.add_symbol(symbol, found.address)
+    _KEPT.append(found)
     return address_of(symbol)
 
 
-_KEPT: dict[str, Any] = {}  # machine code lives as long as what it belongs to
+_KEPT: list[Any] = []  # machine code lives as long as what it belongs to

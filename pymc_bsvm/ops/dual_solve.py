@@ -10,8 +10,7 @@ import pytensor.tensor as pt
 from pytensor.gradient import DisconnectedType, disconnected_type
 from pytensor.graph import Apply
 
-from pymc_bsvm._code import code_version
-from pymc_bsvm._pytensor.numba import register_funcify_default_op_cache_key
+from pymc_bsvm._pytensor.numba import compiled_by
 from pymc_bsvm.covariance.dense import DENSE
 from pymc_bsvm.losses import Loss
 from pymc_bsvm.ops.base import BsvmOp, WarmStarted, as_float, as_rows
@@ -128,8 +127,8 @@ _MISMATCH = (
 )
 
 
-@register_funcify_default_op_cache_key(DualSolve)
-def _compile_dual_solve(op: DualSolve, node: Apply, **_: Any) -> tuple[Any, int]:
+@compiled_by(DualSolve)
+def _compile_dual_solve(op: DualSolve) -> Any:
     mode = compiled_mode(op.loss_type, DENSE)
     count = op.loss_type.n_parameters()
     tol, accept, max_iter = float(op.tol), float(op.accept), int(op.max_iter)
@@ -155,4 +154,4 @@ def _compile_dual_solve(op: DualSolve, node: Apply, **_: Any) -> tuple[Any, int]
         none, nothing, rows = np.full(n, np.nan), np.zeros(0), np.zeros(0, dtype=np.int64)
         return none, np.asarray(status), none.copy(), rows, nothing, np.zeros((0, 0))
 
-    return dual_solve, code_version(op.loss_type)
+    return dual_solve

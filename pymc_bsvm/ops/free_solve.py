@@ -10,8 +10,7 @@ import pytensor.tensor as pt
 from pytensor.gradient import disconnected_type
 from pytensor.graph import Apply
 
-from pymc_bsvm._code import code_version
-from pymc_bsvm._pytensor.numba import register_funcify_default_op_cache_key
+from pymc_bsvm._pytensor.numba import compiled_by
 from pymc_bsvm.ops.base import BsvmOp, as_float
 from pymc_bsvm.solvers import interpreted
 from pymc_bsvm.solvers.kernel import solve_free
@@ -63,8 +62,8 @@ def no_factor() -> list[Any]:
     return [np.zeros(0, dtype="int64"), np.zeros(0), np.zeros((0, 0))]
 
 
-@register_funcify_default_op_cache_key(FreeSolve)
-def _compile_free_solve(op: FreeSolve, node: Apply, **_: Any) -> tuple[Any, int]:
+@compiled_by(FreeSolve)
+def _compile_free_solve(op: FreeSolve) -> Any:
     @numba.njit(fastmath=False, nogil=True)
     def free_solve(K, h, c, index, root, cholesky):
         return solve_free(
@@ -76,4 +75,4 @@ def _compile_free_solve(op: FreeSolve, node: Apply, **_: Any) -> tuple[Any, int]
             np.ascontiguousarray(cholesky),
         )
 
-    return free_solve, code_version()
+    return free_solve

@@ -11,8 +11,7 @@ from pytensor.gradient import DisconnectedType, disconnected_type, grad
 from pytensor.graph import Apply
 
 from pymc_bsvm import losses, symbolic
-from pymc_bsvm._code import code_version
-from pymc_bsvm._pytensor.numba import register_funcify_default_op_cache_key
+from pymc_bsvm._pytensor.numba import compiled_by
 from pymc_bsvm.losses import Loss
 from pymc_bsvm.ops.base import BsvmOp, as_float, as_rows
 from pymc_bsvm.ops.free_solve import FreeSolve
@@ -101,10 +100,10 @@ class ImplicitDual(BsvmOp):
         return [*explicit, *(disconnected_type() for _ in range(4))]
 
 
-@register_funcify_default_op_cache_key(ImplicitDual)
-def _compile_implicit_dual(op: ImplicitDual, node: Apply, **_: Any) -> tuple[Any, int]:
+@compiled_by(ImplicitDual)
+def _compile_implicit_dual(op: ImplicitDual) -> Any:
     @numba.njit(fastmath=False, nogil=True)
     def implicit_dual(K, y, m, parameters, a, index, root, cholesky):
         return a
 
-    return implicit_dual, code_version()
+    return implicit_dual

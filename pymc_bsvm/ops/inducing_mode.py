@@ -11,8 +11,7 @@ from pytensor.gradient import DisconnectedType, disconnected_type, grad
 from pytensor.graph import Apply
 
 from pymc_bsvm import losses, symbolic
-from pymc_bsvm._code import code_version
-from pymc_bsvm._pytensor.numba import register_funcify_default_op_cache_key
+from pymc_bsvm._pytensor.numba import compiled_by
 from pymc_bsvm.covariance.woodbury import WOODBURY, Parts
 from pymc_bsvm.losses import Loss
 from pymc_bsvm.ops.base import BsvmOp, WarmStarted, as_float, as_rows
@@ -149,8 +148,8 @@ _MISMATCH = (
 )
 
 
-@register_funcify_default_op_cache_key(InducingMode)
-def _compile_inducing_mode(op: InducingMode, node: Apply, **_: Any) -> tuple[Any, int]:
+@compiled_by(InducingMode)
+def _compile_inducing_mode(op: InducingMode) -> Any:
     mode = compiled_mode(op.loss_type, WOODBURY)
     count = op.loss_type.n_parameters()
     tol, accept, max_iter = float(op.tol), float(op.accept), int(op.max_iter)
@@ -171,4 +170,4 @@ def _compile_inducing_mode(op: InducingMode, node: Apply, **_: Any) -> tuple[Any
                 return A.T @ found.a, found.a
         return np.full(A.shape[1], np.nan), np.full(n, np.nan)
 
-    return inducing_mode, code_version(op.loss_type)
+    return inducing_mode

@@ -10,8 +10,7 @@ import pytensor.tensor as pt
 from pytensor.gradient import DisconnectedType, disconnected_type
 from pytensor.graph import Apply
 
-from pymc_bsvm._code import code_version
-from pymc_bsvm._pytensor.numba import register_funcify_default_op_cache_key
+from pymc_bsvm._pytensor.numba import compiled_by
 from pymc_bsvm.ops.base import BsvmOp, as_float
 from pymc_bsvm.solvers import interpreted
 from pymc_bsvm.solvers.determinant import log_det, log_det_gradient
@@ -92,22 +91,22 @@ class LogDetGradient(BsvmOp):
         return [of_K, of_W, disconnected_type()]
 
 
-@register_funcify_default_op_cache_key(LogDet)
-def _compile_log_det(op: LogDet, node: Apply, **_: Any) -> tuple[Any, int]:
+@compiled_by(LogDet)
+def _compile_log_det(op: LogDet) -> Any:
     @numba.njit(fastmath=False, nogil=True)
     def compiled(K, W):
         value, L = log_det(np.ascontiguousarray(K), np.ascontiguousarray(W))
         return np.asarray(value), L
 
-    return compiled, code_version()
+    return compiled
 
 
-@register_funcify_default_op_cache_key(LogDetGradient)
-def _compile_log_det_gradient(op: LogDetGradient, node: Apply, **_: Any) -> tuple[Any, int]:
+@compiled_by(LogDetGradient)
+def _compile_log_det_gradient(op: LogDetGradient) -> Any:
     @numba.njit(fastmath=False, nogil=True)
     def compiled(K, W, cholesky):
         return log_det_gradient(
             np.ascontiguousarray(K), np.ascontiguousarray(W), np.ascontiguousarray(cholesky)
         )
 
-    return compiled, code_version()
+    return compiled

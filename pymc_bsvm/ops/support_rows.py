@@ -9,8 +9,7 @@ import numpy as np
 import pytensor.tensor as pt
 from pytensor.graph import Apply
 
-from pymc_bsvm._code import code_version
-from pymc_bsvm._pytensor.numba import register_funcify_default_op_cache_key
+from pymc_bsvm._pytensor.numba import compiled_by
 from pymc_bsvm.ops.base import BsvmOp, as_float
 
 __all__ = ["SupportRows"]
@@ -69,6 +68,6 @@ def support_rows(a, W, index):
     return rows[:m].copy(), curved, places
 
 
-@register_funcify_default_op_cache_key(SupportRows)
-def _compile_support_rows(op: SupportRows, node: Apply, **_: Any) -> tuple[Any, int]:
-    return support_rows, code_version()
+@compiled_by(SupportRows)
+def _compile_support_rows(op: SupportRows) -> Any:
+    return support_rows

@@ -16,8 +16,7 @@ from numba import types
 from pytensor.gradient import DisconnectedType, disconnected_type
 from pytensor.graph import Apply
 
-from pymc_bsvm._code import code_version
-from pymc_bsvm._pytensor.numba import register_funcify_default_op_cache_key
+from pymc_bsvm._pytensor.numba import compiled_by
 from pymc_bsvm.covariance.address import Apart, apart
 from pymc_bsvm.ops.base import BsvmOp, as_float
 from pymc_bsvm.solvers.whiten import whiten, whiten_back
@@ -112,8 +111,8 @@ def _back() -> Apart:
     return apart(whiten_back, (*_INPUTS, *_KEPT, _ROW, types.float64))
 
 
-@register_funcify_default_op_cache_key(Whiten)
-def _compile_whiten(op: Whiten, node: Apply, **_: Any) -> tuple[Any, int]:
+@compiled_by(Whiten)
+def _compile_whiten(op: Whiten) -> Any:
     whitened = _there().call
 
     @numba.njit(fastmath=False, nogil=True)
@@ -130,11 +129,11 @@ def _compile_whiten(op: Whiten, node: Apply, **_: Any) -> tuple[Any, int]:
         )
         return f, np.asarray(value), factors, vectors, solved, bent
 
-    return compiled, code_version()
+    return compiled
 
 
-@register_funcify_default_op_cache_key(WhitenBack)
-def _compile_whiten_back(op: WhitenBack, node: Apply, **_: Any) -> tuple[Any, int]:
+@compiled_by(WhitenBack)
+def _compile_whiten_back(op: WhitenBack) -> Any:
     back = _back().call
 
     @numba.njit(fastmath=False, nogil=True)
@@ -156,4 +155,4 @@ def _compile_whiten_back(op: WhitenBack, node: Apply, **_: Any) -> tuple[Any, in
             bar[()],
         )
 
-    return compiled, code_version()
+    return compiled

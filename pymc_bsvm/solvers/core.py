@@ -53,10 +53,10 @@ class Language(NamedTuple):
     function: Callable[..., Any]
     """What makes a function of the language out of one of Python."""
     part: Callable[..., Any]
-    """``(function, loss_type, covariance)``: a large function for those that call it."""
+    """``(function, covariance)``: a large function for those that call it."""
 
 
-def _apart(function: Any, loss_type: type[Loss], covariance: Covariance) -> Apart:
+def _apart(function: Any, covariance: Covariance) -> Apart:
     """Return a function that is compiled by itself; its arguments have the types of their names."""
     kinds = {"K": covariance.kind, "p": types.float64[:, ::1]}
     kinds |= dict.fromkeys(("y", "w", "m", "a", "f"), types.float64[::1])
@@ -64,12 +64,12 @@ def _apart(function: Any, loss_type: type[Loss], covariance: Covariance) -> Apar
     kinds |= dict.fromkeys(("offset", "inner"), types.boolean)
     kinds |= {"most": types.int64, "callback": types.none}
     names = inspect.signature(function.py_func).parameters
-    return apart(function, tuple(kinds[name] for name in names), loss_type)
+    return apart(function, tuple(kinds[name] for name in names))
 
 
-def _called(function: Any, loss_type: type[Loss], covariance: Covariance) -> Callable[..., Any]:
+def _called(function: Any, covariance: Covariance) -> Callable[..., Any]:
     """Return a function for compiled code that calls one that is compiled by itself."""
-    return _apart(function, loss_type, covariance).call
+    return _apart(function, covariance).call
 
 
 _INTERPRETED = Language(
@@ -77,7 +77,7 @@ _INTERPRETED = Language(
     interpreted_envelope,
     interpreted_kinks,
     numpy_language.function,
-    lambda function, loss_type, covariance: function,
+    lambda function, covariance: function,
 )
 _PLAIN = _INTERPRETED._replace(weighted=functools.partial(interpreted, counted=False))
 _COMPILED = Language(compiled, compiled_envelope, compiled_kinks, numba_language.function, _called)
@@ -99,7 +99,7 @@ def interpreted_solver(
 def compiled_solver(loss_type: type[Loss], covariance: Covariance) -> Apart:
     """Return the same solver compiled by Numba, which keeps it on disk."""
     solver = _restarted(_assemble(loss_type, covariance, _COMPILED), _COMPILED)
-    return _apart(solver, loss_type, covariance)
+    return _apart(solver, covariance)
 
 
 def _assemble(
@@ -113,9 +113,9 @@ def _assemble(
     smooth, pursuit = language.envelope(loss_type), None
     if newton is None and loss_type.kinks is not None and covariance.pursuit is not None:
         pursuit = make_pursuit(words, language.kinks(loss_type), covariance, function)
-        pursuit = language.part(pursuit, loss_type, covariance)
+        pursuit = language.part(pursuit, covariance)
     proximal = make_proximal(words, covariance, certify, newton, inner, smooth, pursuit, function)
-    return language.part(proximal, loss_type, covariance)
+    return language.part(proximal, covariance)
 
 
 @functools.cache
@@ -124,11 +124,11 @@ def _parts(loss_type: type[Loss], covariance: Covariance, language: Language) ->
     words, function = language.weighted(loss_type), language.function
     center = make_center(words.slope, words.curve, function) if loss_type.differentiable else None
     certify = make_certify(words, covariance, center, function)
-    certify = language.part(certify, loss_type, covariance)
+    certify = language.part(certify, covariance)
     if center is None:
         return certify, None
     newton = make_newton(words, covariance, center, certify, function)
-    return certify, language.part(newton, loss_type, covariance)
+    return certify, language.part(newton, covariance)
 
 
 def _restarted(solve: Callable[..., Any], language: Language) -> Callable[..., Any]:

@@ -19,6 +19,7 @@ from pymc_bsvm.covariance.lapack import (
     triangular_congruence_in_place,
     triangular_solve_in_place,
 )
+from pymc_bsvm.losses.numba_language import function
 
 __all__ = ["whiten", "whiten_back"]
 
@@ -26,7 +27,7 @@ _C, _KC, _E, _LU, _H, _P, _Y0, _Y, _D = range(9)  # rows of the vectors that are
 _T, _SD, _X = range(3)  # rows of those of the bend, in front of its factor
 
 
-@numba.njit(cache=True, fastmath=False, nogil=True)
+@function
 def whiten(K, m, root, b, u, labels, edges, rows):
     """Return f, the log density of u, and what `whiten_back` wants of the way there.
 
@@ -114,7 +115,7 @@ def _softplus(x):
     return max(x, 0.0) + np.log1p(np.exp(-abs(x)))
 
 
-@numba.njit(cache=True, fastmath=False, nogil=True)
+@function
 def whiten_back(
     K, m, root, b, u, labels, edges, rows, factors, vectors, solved, bent, f_bar, value_bar
 ):

@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 
 import numba
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 from numba import types
 from numba.core.bytecode import FunctionIdentity
 
+from pymc_bsvm._numba import names_of_their_own
 from pymc_bsvm.covariance.address import apart
 from pymc_bsvm.losses.numba_language import function
 
@@ -27,7 +29,7 @@ def scaling(power):
             raise ValueError("There is nothing to scale.")
         return x * factor**power, x.size + power
 
-    return apart(scaled, (VECTOR, types.float64, types.boolean), power)
+    return apart(scaled, (VECTOR, types.float64, types.boolean))
 
 
 def test_python_and_compiled_code_call_the_same():
@@ -63,11 +65,84 @@ def test_a_number_in_the_place_of_an_array_is_refused():
         numba.njit(lambda x: call(x, 1.0, True))(1.0)
 
 
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda x: x[::2], "An argument is .*Convert it to"),
+        (lambda x: x.astype(np.int64), "An argument is .*Convert it to"),
+        (lambda x: (x, x), "An argument is .*Convert it to"),
+    ],
+)
+def test_other_arrays_are_refused(change, message):
+    call, changed = scaling(2).call, numba.njit(change)
+    with pytest.raises(numba.core.errors.TypingError, match=message):
+        numba.njit(lambda x: call(changed(x), 1.0, True))(np.ones(4))
+
+
+def test_arrays_that_cannot_be_written_to_are_refused():
+    call, x = scaling(2).call, np.ones(4)
+    x.flags.writeable = False
+    with pytest.raises(numba.core.errors.TypingError, match="Convert it to"):
+        numba.njit(lambda x: call(x, 1.0, True))(x)
+
+
+def test_another_number_of_arguments_is_refused():
+    call = scaling(2).call
+    with pytest.raises(numba.core.errors.TypingError, match=r"2 arguments are given\. Pass 3"):
+        numba.njit(lambda x: call(x, 1.0))(np.ones(4))
+
+
 def test_the_counter_of_names_is_left_as_it_was(monkeypatch):
     counter = itertools.count(1)
     monkeypatch.setattr(FunctionIdentity, "_unique_ids", counter)
     scaling(4)
     assert FunctionIdentity._unique_ids is counter
+
+
+def test_a_counter_that_came_in_the_meantime_stays(monkeypatch):
+    """PyTensor replaces it for good; another thread may do that while a function is compiled."""
+    monkeypatch.setattr(FunctionIdentity, "_unique_ids", itertools.count(1))
+    random = iter(lambda: 1, None)
+    with names_of_their_own():
+        FunctionIdentity._unique_ids = random
+    assert FunctionIdentity._unique_ids is random
+
+
+def test_threads_do_not_take_each_others_names(monkeypatch):
+    """One leaves while another compiles; the names of the latter are still its own."""
+    counter = itertools.count(1)
+    monkeypatch.setattr(FunctionIdentity, "_unique_ids", counter)
+    entered, left, given = threading.Event(), threading.Event(), []
+
+    def compiling():
+        with names_of_their_own():
+            entered.set()
+            left.wait()
+            given.append(next(FunctionIdentity._unique_ids))
+
+    thread = threading.Thread(target=compiling)
+    with names_of_their_own():
+        thread.start()
+        assert not entered.wait(0.2)
+    left.set()
+    thread.join()
+    assert given[0] > 2**64
+    assert FunctionIdentity._unique_ids is counter
+
+
+def test_equal_functions_share_code_and_others_do_not(tmp_path, monkeypatch):
+    """Known by what they do: a helper of the module counts, a comment does not."""
+    monkeypatch.setattr(numba.config, "CACHE_DIR", str(tmp_path))
+
+    def made(source):
+        names = {"__name__": "elsewhere", "njit": function}
+        exec(source, names)
+        return apart(names["f"], (types.float64,)).run
+
+    source = "@njit\ndef g(x): return {} * x\n@njit\ndef f(x): return g(x) + 1.0\n"
+    first, again, other = (made(source.format(text)) for text in ("2.0", "2.0 ", "3.0"))
+    assert [f(5.0) for f in (first, again, other)] == [11.0, 11.0, 16.0]
+    assert [sum(f.stats.cache_hits.values()) for f in (first, again, other)] == [0, 1, 0]
 
 
 SCRIPT = """
@@ -87,7 +162,7 @@ def made(power):
     def outer(x):
         return inner(x) + inner(2.0 * x)
 
-    return apart(outer, (types.float64[::1],), power)
+    return apart(outer, (types.float64[::1],))
 
 found = [made(int(power)) for power in sys.argv[1:]]
 print(json.dumps([[f.run(np.ones(1)), sum(f.run.stats.cache_hits.values())] for f in found]))

@@ -6,8 +6,6 @@ import pytest
 from numba import carray, types
 from numba.core.errors import TypingError
 
-from pymc_bsvm import losses
-from pymc_bsvm._code import code_version
 from pymc_bsvm.covariance.address import call
 from pymc_bsvm.losses.numba_language import inlined
 from pymc_bsvm.ops.address import compiled_at
@@ -54,30 +52,3 @@ def test_an_array_of_other_numbers_is_refused():
     of_integers = numba.njit(lambda x: call(0, (x,)))
     with pytest.raises(TypingError, match="does not hold float64"):
         of_integers(np.zeros(4, dtype=np.int64))
-
-
-def test_a_class_from_elsewhere_is_known_by_its_methods():
-    def made(power):
-        class Scaling:
-            exponent = 2
-
-            @staticmethod
-            def scale(x):
-                return x**3 if power else x**2
-
-        return Scaling
-
-    def other():
-        class Scaling:
-            exponent = 2
-
-            @staticmethod
-            def scale(x):
-                return x**4 if power else x**2
-
-        power = 1
-        Scaling.__qualname__ = made(1).__qualname__
-        return Scaling
-
-    assert code_version(made(0)) == code_version(made(1)) != code_version(other())
-    assert code_version(losses.SILF) == code_version() != code_version(made(0))
