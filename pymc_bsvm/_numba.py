@@ -11,6 +11,7 @@ from types import TracebackType
 
 import numba
 from numba.core.bytecode import FunctionIdentity
+from numba.core.compiler_lock import global_compiler_lock
 
 __all__ = ["check_cache", "explained_numba", "names_of_their_own"]
 
@@ -39,15 +40,17 @@ def names_of_their_own() -> Iterator[None]:
 
     Numba counts them. What two processes kept on disk may then hold two functions of one name, of
     which a third process would take one for both. PyTensor does the same, for good, as soon as its
-    models are compiled.
+    models are compiled. No other thread compiles in the meantime.
     """
-    counter = FunctionIdentity._unique_ids
-    if isinstance(counter, itertools.count):
-        FunctionIdentity._unique_ids = iter(lambda: uuid.uuid4().int, None)
-    try:
-        yield
-    finally:
-        FunctionIdentity._unique_ids = counter
+    with global_compiler_lock:
+        counter, ours = FunctionIdentity._unique_ids, iter(lambda: uuid.uuid4().int, None)
+        if isinstance(counter, itertools.count):
+            FunctionIdentity._unique_ids = ours
+        try:
+            yield
+        finally:
+            if FunctionIdentity._unique_ids is ours:  # else PyTensor was imported here
+                FunctionIdentity._unique_ids = counter
 
 
 @contextmanager
