@@ -72,7 +72,7 @@ class Loss(Contract):
                 f"{self.functions[0]} of {type(self).__name__} is a function of the inputs, which "
                 "are not known here. Pass loss.at(X), or use the loss in a GP model."
             )
-        return self.complete(*self.fields.values())
+        return tuple(map(_read_only, self.complete(*self.fields.values())))
 
     def by_row(self, n: int) -> Array:
         """Return the parameters of the formulas for each of n rows, of shape (k, n)."""
@@ -259,6 +259,14 @@ class Loss(Contract):
         """Evaluate a formula of the parameters alone: a float, or an array of shape (n,)."""
         value, n = formula(*self.parameters), self.n_rows
         return float(value) if n is None else np.broadcast_to(value, (n,)) + 0.0
+
+
+def _read_only(x: Any) -> Any:
+    """Return a view of an array that nobody can write to, as all solves share it; else x."""
+    if isinstance(x, np.ndarray):
+        x = x.view()
+        x.flags.writeable = False
+    return x
 
 
 class RegressionLoss(Loss):

@@ -110,7 +110,12 @@ def interpreted(loss_type: type[Loss], counted: bool = True) -> Weighted:
     """
 
     def lift(formula):
-        return lambda *arguments: formula(*arguments[:-1], *arguments[-1])
+        def lifted(y, *others):
+            found = formula(y, *others[:-1], *others[-1])
+            constant = np.ndim(found) == 0
+            return np.full(y.shape, found, dtype=float) if constant else found
+
+        return lifted
 
     functions = map(lift, _state(loss_type, numpy_language, counted))
     return Weighted._make([*functions, loss_type.task == "regression"])

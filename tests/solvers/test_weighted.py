@@ -152,3 +152,22 @@ def test_envelopes_by_row(loss):
     stiffest = max(loss.stiffness(*column) for column in p.T)
     assert one.stiffness(p) == two.stiffness(p) == stiffest
     assert one.stiffness(loss.parameters) == loss.stiffness(*loss.parameters)
+
+
+class Plain(losses.Gaussian):
+    """The squared loss whose curvature is stated as a number, free of y and f."""
+
+    @staticmethod
+    def formulas(xp):
+        stated = losses.Gaussian.formulas(xp)
+        return stated._replace(curvature=lambda y, f, sigma: 1.0 / (sigma * sigma))
+
+
+@pytest.mark.parametrize("weights", [None, 1.0, 2.5])
+def test_a_formula_that_is_constant(weights):
+    x = np.linspace(-3.0, 3.0, 30)
+    K, y = np.exp(-0.5 * (x[:, None] - x) ** 2), np.sinc(x)
+    w = None if weights is None else np.full(30, weights)
+    found = solve_dual(K, y, Plain(0.2), sample_weight=w)
+    expected = np.linalg.solve(K + 0.04 / (weights or 1.0) * np.eye(30), y)
+    np.testing.assert_allclose(found.a, expected, rtol=1e-9, atol=1e-11)
