@@ -7,16 +7,17 @@ __all__ = ["make_center", "make_line_search", "make_zero"]
 _ACCEPT = 1e-3  # of the derivative at the start: what may be left of it at the step taken
 _LONGEST = 2.0**80
 _SLOW = 0.5  # of a bracket; what three trials leave of it at most, or the next one bisects
-_MAX_TRIALS = 100
+_SECANTS = 40  # trials, after which all bisect ...
+_MAX_TRIALS = 100  # ... up to this one
 
 
 def make_zero(derivative, function):
     """Return a function that finds ``t >= 0`` where ``derivative(t, *arguments)`` is nearly zero.
 
     Its first argument is the derivative at 0, which the caller knows. The zero is bracketed from
-    t = 1 and found by the secants of Anderson and Björck (1973), with a bisection where three
-    trials have not halved the bracket. The result is 0 if the derivative is not negative at 0, and
-    inf if it is negative everywhere.
+    t = 1 and found by the secants of Anderson and Björck (1973), with a bisection where the last
+    three trials have not halved the bracket, and by bisection alone where it takes too long. The
+    result is 0 if the derivative is not negative at 0, and inf if it is negative everywhere.
     """
 
     def share(new, old):
@@ -43,9 +44,9 @@ def make_zero(derivative, function):
             return high
         last, before = 0, high - low
         for trial in range(_MAX_TRIALS):
-            width, slow = high - low, False
+            width, slow = high - low, trial >= _SECANTS
             if trial % 3 == 2:
-                slow, before = width > _SLOW * before, width
+                slow, before = slow or width > _SLOW * before, width
             if math.isfinite(at_high) and not slow:
                 t = low + width * (-at_low / (at_high - at_low))
                 t = min(max(t, low + 1e-3 * width), high - 1e-3 * width)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from pymc_bsvm import losses
-from pymc_bsvm.solvers.line_search import make_center, make_line_search
+from pymc_bsvm.solvers.line_search import make_center, make_line_search, make_zero
 from pymc_bsvm.solvers.weighted import interpreted
 from tests.solvers.problems import ALL, name, problem, profile
 
@@ -185,3 +185,10 @@ def test_joint_search_minimises_over_the_offset_too():
     t = search(loss, y, zero + start, zero, df, da, offset=True)
     grid = [reduced(t * s) for s in (0.5, 0.9, 0.99, 1.01, 1.1, 2.0)]
     assert reduced(t) <= min(grid) + 1e-4 * abs(reduced(0.0) - reduced(t))
+
+
+@pytest.mark.parametrize("edge", [0.3, 0.9999, 70.0])
+def test_secants_that_never_settle(edge):
+    """At a jump no slope is small: it is found as the end of a bracket."""
+    zero = make_zero(lambda t: -0.5 if t < edge else 1e200, plain)
+    assert zero(-1.0) == pytest.approx(edge, rel=1e-12)
