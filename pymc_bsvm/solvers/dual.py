@@ -44,7 +44,6 @@ _INDEFINITE = 1e-6  # of the largest variance squared: a negative 2 x 2 minor
 _CLEARLY = 0.999  # of both: up to here no rounding decides
 
 
-@explained_numba()
 @names_arguments
 def solve_dual(
     K: ArrayLike | LowRank,
@@ -107,8 +106,8 @@ def solve_dual(
         Whether to look for asymmetric, infinite or indefinite K; that reads all of K once. A
         `LowRank` covariance was checked when it was made.
     engine : {"numpy", "numba"}
-        What runs the steps of the solver. "numpy" is ready at once. "numba" compiles them,
-        which takes some ten to thirty seconds for each kind of loss, once on a machine, and then is
+        What runs the steps of the solver. "numpy" is ready at once. "numba" compiles them, which
+        takes some ten to thirty seconds for each kind of loss, keeps that on disk, and then is
         several times faster where n is small; it takes no callback. Both do the same computations.
 
     Returns
@@ -161,10 +160,11 @@ def solve_dual(
     if not solution.converged and on_failure == "raise":
         raise failure_of(solution)
     if not solution.converged and on_failure == "warn":
-        warnings.warn(str(failure_of(solution)), DualSolveWarning, stacklevel=4)
+        warnings.warn(str(failure_of(solution)), DualSolveWarning, stacklevel=3)
     return solution
 
 
+@explained_numba()
 def solve_problem(
     K: Array | LowRank,
     y: Array,

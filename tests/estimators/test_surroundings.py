@@ -19,7 +19,7 @@ from numba.core import caching
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 
 import pymc_bsvm
-from pymc_bsvm import _numba, solve_dual
+from pymc_bsvm import _numba, laplace_evidence, solve_dual
 from pymc_bsvm.estimators import (
     BayesianSVC,
     BayesianSVR,
@@ -35,6 +35,7 @@ from pymc_bsvm.estimators.online.machine import OnlineMachine
 from pymc_bsvm.estimators.relevance.regression import Regression
 from pymc_bsvm.estimators.svm import machine as svm_machine
 from pymc_bsvm.losses import SILF
+from pymc_bsvm.solvers import dual
 from pymc_bsvm.streamed.passes import Passes
 from tests.refusal import refused
 
@@ -157,14 +158,20 @@ def test_other_errors_are_left_as_they_are():
 @pytest.mark.parametrize(
     "call",
     [
-        lambda: BayesianSVR(tol=0.0).fit(X, Y),
-        lambda: solve_dual(np.eye(2), [0.0, np.nan], SILF(1.0, 0.1)),
+        lambda: BayesianSVR().fit(X, Y),
+        lambda: solve_dual(np.eye(2), [0.0, 1.0], SILF(1.0, 0.1)),
+        lambda: laplace_evidence(np.eye(2), [0.0, 1.0], SILF(1.0, 0.1)),
     ],
-    ids=["fit", "solve_dual"],
+    ids=["fit", "solve_dual", "evidence"],
 )
 def test_fits_and_the_solver_explain_it(call, monkeypatch):
-    """Both stand inside the context, which is what names the folder."""
+    """They stand inside the context, which is what names the folder."""
     seen = []
+
+    def failing(*_):
+        raise EOFError("Ran out of input")
+
+    monkeypatch.setattr(dual, "interpreted_solver", failing)
     monkeypatch.setattr(_numba, "_cache_of", lambda traceback: seen.append(1) or "there")
     with pytest.raises(RuntimeError, match="in there, which seems to be damaged"):
         call()
