@@ -1,4 +1,4 @@
-"""What code does, as numbers by which compiled code is known on disk."""
+"""What code does, as a text by which compiled code is known on disk."""
 
 from __future__ import annotations
 

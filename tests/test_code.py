@@ -1,4 +1,4 @@
-"""The numbers by which compiled code is known on disk."""
+"""The texts by which compiled code is known on disk."""
 
 import numpy as np
 import pytest

@@ -99,12 +99,12 @@ def _caller(symbol: str, arguments: tuple[Any, ...], result: Any) -> Callable[..
 
 
 def _check_types(given: tuple[Any, ...], wanted: tuple[Any, ...]) -> None:
-    """Raise ``TypingError`` unless arguments have their types, or numbers for others."""
+    """Raise ``TypingError`` unless arguments have their types, or are integers for numbers."""
     if len(given) != len(wanted):
         raise TypingError(f"{len(given)} arguments are given. Pass {len(wanted)}.")
     for kind, other in zip(map(types.unliteral, given), wanted, strict=True):
-        numbers = isinstance(kind, types.Number) and isinstance(other, types.Number)
-        if kind != other and not numbers:
+        integer = isinstance(kind, types.Integer) and isinstance(other, types.Number)
+        if kind != other and not integer:
             raise TypingError(f"An argument is {kind}. Convert it to {other} first.")
 
 

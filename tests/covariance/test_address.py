@@ -86,6 +86,17 @@ def test_arrays_that_cannot_be_written_to_are_refused():
         numba.njit(lambda x: call(x, 1.0, True))(x)
 
 
+def test_a_number_is_not_truncated_to_an_integer():
+    @function
+    def doubled(n):
+        return 2 * n
+
+    call = apart(doubled, (types.int64,)).call
+    assert numba.njit(lambda n: call(n))(3) == 6
+    with pytest.raises(numba.core.errors.TypingError, match="An argument is float64"):
+        numba.njit(lambda n: call(n))(3.5)
+
+
 def test_another_number_of_arguments_is_refused():
     call = scaling(2).call
     with pytest.raises(numba.core.errors.TypingError, match=r"2 arguments are given\. Pass 3"):
