@@ -11,6 +11,7 @@ from pymc_bsvm.losses import numba_language, numpy_language
 from tests.losses.cases import BY_NAME, CASES, Case, label
 
 WORDS = ("value", "derivative", "curvature", "conjugate")
+QUICK = "FAST_COMPILE"
 NOISES = [case for case in CASES if case.distribution]
 every_loss = pytest.mark.parametrize("case", CASES, ids=label)
 every_word = pytest.mark.parametrize("word", WORDS)
@@ -59,7 +60,7 @@ def in_pytensor(
         return np.array(pytensor.function(inputs, outputs)(*arguments))
     output = pt.broadcast_arrays(output, inputs[0])[0]
     # Probit's conjugate unrolls Newton's method, which takes long to compile and is not sampled
-    mode = "FAST_COMPILE" if word == "conjugate" else None
+    mode = QUICK if word == "conjugate" else None
     return pytensor.function(inputs, output, mode=mode, on_unused_input="ignore")(*arguments)
 
 
@@ -145,14 +146,14 @@ def test_normalisers_and_dual_domains_agree(case):
             else:
                 if language is symbolic:
                     own_tensors = [pt.constant(np.float64(parameter)) for parameter in own]
-                    got = pt.as_tensor(formulas.log_normalizer(*own_tensors)).eval()
+                    got = pt.as_tensor(formulas.log_normalizer(*own_tensors)).eval(mode=QUICK)
                 else:
                     got = formulas.log_normalizer(*own)
                 assert got == pytest.approx(expected.log_normalizer(*own), rel=1e-13)
             for target in y:
                 ends = formulas.dual_domain(target, *own)
                 if language is symbolic:
-                    ends = [pt.as_tensor(end).eval() for end in ends]
+                    ends = [pt.as_tensor(end).eval(mode=QUICK) for end in ends]
                 np.testing.assert_array_equal(ends, expected.dual_domain(target, *own))
 
 
@@ -198,6 +199,22 @@ def test_gradient_of_the_graph_is_the_derivative(case):
     assert kinks.any() == (not case.differentiable)
     if kinks.any():
         assert np.all(np.abs(slopes[0][kinks]) <= parameters[0][kinks])
+
+
+@pytest.mark.parametrize(("name", "most"), [("SILF", 2000), ("Probit", 1000)])
+def test_gradients_of_normal_tails_are_short(name, most):
+    """1252 and 737 edges when this was written; a continued fraction has 3101 and 1251.
+
+    PyTensor multiplies out the derivative of a fraction within fractions, for half a minute.
+    """
+    kind = getattr(losses, name)
+    stated = losses.noise_formulas(kind, symbolic) if name == "SILF" else None
+    formula = stated.log_cdf if stated else losses.formulas(kind, symbolic).value
+    inputs = [pt.dvector() for _ in range(kind.n_parameters() + (1 if stated else 2))]
+    gradients = pytensor.grad(formula(*inputs).sum(), inputs)
+    unfused = pytensor.compile.get_mode(QUICK).excluding("fusion")
+    graph = pytensor.function(inputs, gradients, mode=unfused).maker.fgraph
+    assert sum(len(node.inputs) for node in graph.apply_nodes) < most
 
 
 def at_a_kink(case: Case, arguments: list[np.ndarray]) -> np.ndarray:
