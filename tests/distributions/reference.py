@@ -6,6 +6,7 @@ Nothing here imports the library. Closed forms (the normaliser (2.32), the distr
 
 import functools
 import itertools
+import math
 from collections.abc import Callable
 
 import numpy as np
@@ -40,8 +41,12 @@ class Noise:
         first = min(self.knots[0], r)
         last = r if np.isfinite(r) else self.knots[-1] + 60 / self.rate
         ends = [first - 60 / self.rate, first, *(k for k in ends if k > first), last]
+
+        def weight(s: float) -> float:
+            return math.exp(level - self.loss(s))
+
         pieces = (
-            quad(lambda s: np.exp(level - self.loss(s)), a, b, epsabs=0, epsrel=1e-11, limit=200)[0]
+            quad(weight, a, b, epsabs=0, epsrel=1e-11, limit=200)[0]
             for a, b in itertools.pairwise(ends)
             if b > a
         )
@@ -73,7 +78,7 @@ class Noise:
         """Raw moment of even order."""
         ends = [self.knots[0] - 90 / self.rate, *self.knots, self.knots[-1] + 90 / self.rate]
         return sum(
-            quad(lambda s: s**power * np.exp(self.logpdf(s)), a, b, epsrel=1e-11, limit=200)[0]
+            quad(lambda s: s**power * math.exp(self.logpdf(s)), a, b, epsrel=1e-11, limit=200)[0]
             for a, b in itertools.pairwise(ends)
             if b > a
         )

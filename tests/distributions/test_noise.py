@@ -1,5 +1,7 @@
 """What SILF and EpsilonInsensitive share: densities, tails, quantiles, gradients and draws."""
 
+import functools
+
 import numpy as np
 import pymc as pm
 import pytensor
@@ -24,9 +26,14 @@ every_noise = pytest.mark.parametrize("case", NOISES, ids=name)
 
 
 def compiled(case, method, *, gradient=False):
-    """Compile ``(value, mu, *parameters) ->`` a method of the distribution, for vectors."""
-    value, *parameters = inputs = [pt.dvector(n) for n in ("value", "mu", *case.domains)]
-    output = method(case.dist.dist(*parameters), value)
+    """Compile ``(value, mu, *parameters) ->`` a method of the distribution, for vectors, once."""
+    return _compiled(case.dist, (*case.domains,), method, gradient)
+
+
+@functools.cache
+def _compiled(dist, names, method, gradient):
+    value, *parameters = inputs = [pt.dvector(n) for n in ("value", "mu", *names)]
+    output = method(dist.dist(*parameters), value)
     if gradient:
         output = pytensor.grad(output.sum(), inputs)
     return pytensor.function(inputs, output)
@@ -84,6 +91,7 @@ def test_icdf_in_the_harness(case):
 
 
 @every_noise
+@pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize(
     ("mu", "size", "expected"),
     [
@@ -100,6 +108,7 @@ def test_support_point(case, mu, size, expected):
 
 
 @every_noise
+@pytest.mark.usefixtures("quick")
 def test_support_point_broadcasts_every_parameter(case):
     parameters = {**case.typical, "C": np.array([1.0, 2.0])}
     with pm.Model() as model:

@@ -1,6 +1,7 @@
 """SILF: the random variable, its limits and the scale mixture behind it."""
 
 import itertools
+import math
 
 import numpy as np
 import pymc as pm
@@ -13,6 +14,7 @@ from pymc_bsvm import SILF, losses
 from tests.distributions import reference
 
 
+@pytest.mark.usefixtures("quick")
 class TestRandom(BaseTestDistributionRandom):
     pymc_dist = SILF
     pymc_dist_params = {"mu": 1.0, "C": 2.0, "epsilon": 0.3, "beta": 0.4}  # noqa: RUF012
@@ -78,12 +80,13 @@ def test_density_is_a_mixture_of_gaussians(C, epsilon, beta, share):
     loss = losses.SILF(C, epsilon, beta)
     lo, hi = (1 - beta) * epsilon, (1 + beta) * epsilon
     r = share * hi
-    rayleigh = stats.rayleigh(scale=1 / C)
+
+    def joint(sigma, t):  # normal density of r around t, times Rayleigh's of sigma
+        z = (r - t) / sigma
+        return C**2 / math.sqrt(2 * math.pi) * math.exp(-0.5 * (z * z + (C * sigma) ** 2))
 
     def around(t):  # mixture over the standard deviation alone
-        return quad(
-            lambda sigma: stats.norm.pdf(r, t, sigma) * rayleigh.pdf(sigma), 0, 12 / C, limit=200
-        )[0]
+        return quad(joint, 0, 12 / C, args=(t,), limit=200)[0]
 
     knots = sorted({-hi, -lo, 0.0, lo, hi, float(np.clip(r, -hi, hi))})
     t, w = np.polynomial.legendre.leggauss(24)

@@ -28,6 +28,7 @@ DOMAINS = {
 }
 
 
+@pytest.mark.usefixtures("quick")
 class TestRandom(BaseTestDistributionRandom):
     pymc_dist = Trigonometric
     pymc_dist_params = {"f": 0.3, "delta": 0.8, "flip": 0.05}  # noqa: RUF012
