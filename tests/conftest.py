@@ -9,6 +9,14 @@ import pytest
 from tests.refusal import Refuses, refused
 
 
+def pytest_configure() -> None:
+    """Compilers make objects by the million: collect young ones seldom, old ones after a file.
+
+    With 100,000 in the place of two million, a tenth of the time of the tests was spent on it.
+    """
+    gc.set_threshold(2_000_000, 20, 1000)
+
+
 @pytest.fixture
 def refuses() -> Refuses:
     """Expect an error of exactly two sentences that contains the given words."""
@@ -20,15 +28,6 @@ def _ctrl_c() -> None:
     """Let Ctrl-C interrupt, also where a shell has started the tests in the background."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-
-
-@pytest.fixture(autouse=True, scope="session")
-def _seldom() -> None:
-    """Compilers make objects by the million: collect young ones seldom, old ones after a file.
-
-    With 100,000 in the place of two million, a tenth of the time of the tests was spent on it.
-    """
-    gc.set_threshold(2_000_000, 20, 1000)
 
 
 @pytest.fixture(autouse=True, scope="module")
