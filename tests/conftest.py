@@ -12,7 +12,7 @@ from tests.refusal import Refuses, refused
 def pytest_configure() -> None:
     """Compilers make objects by the million: collect young ones seldom, old ones after a file.
 
-    With 100,000 in the place of two million, a tenth of the time of the tests was spent on it.
+    With 100,000 in the place of two million, it took a tenth of the tests of models and fits.
     """
     gc.set_threshold(2_000_000, 20, 1000)
 
@@ -34,6 +34,5 @@ def _ctrl_c() -> None:
 def _set_aside() -> Iterator[None]:
     """Spare the garbage collector the millions of objects of what earlier files compiled."""
     yield
-    if sum(gc.get_count()) > 200_000:
-        gc.collect()
-        gc.freeze()
+    gc.collect()
+    gc.freeze()

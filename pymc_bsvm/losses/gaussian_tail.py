@@ -1,7 +1,8 @@
 """The tail of the normal distribution with full relative precision, in any array language.
 
 Far out, both functions use Mills' ratio ``(1 - Phi(x)) / phi(x) = E[x / (x² + t²)]``, where t is
-standard normal, by Gauss' quadrature over t; nearer, they use ``erfc``. The convergents of
+standard normal, by Gauss' quadrature over t; nearer, they use ``erfc``. The ratio is the integral
+of ``exp(-x s - s²/2)`` over positive s, and ``exp(-s²/2) = E[cos(t s)]``. The convergents of
 Laplace's continued fraction are the same sums, but these have positive terms apart from each
 other, whose derivatives stay short.
 """
@@ -65,7 +66,7 @@ def _make_mills(xp: Any) -> Callable[[Any], tuple[Any, Any]]:
     def mills(x: Any) -> tuple[Any, Any]:
         inverse = 1.0 / x
         u = inverse * inverse  # its underflow is harmless where the square of x overflows
-        ratio = rest = 0.0 * u
+        ratio = rest = 0.0
         for square, share in rule:
             part = share / (1.0 + square * u)
             ratio = ratio + part
